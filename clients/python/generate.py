@@ -257,8 +257,12 @@ class Op:
         notes = []
         if attribute["default"] is not None:
             notes.append(f"default {attribute['default']}")
-        if "minimum" in attribute:
+        if "minimum" in attribute and "maximum" in attribute:
             notes.append(f"{attribute['minimum']} to {attribute['maximum']}")
+        elif "minimum" in attribute:
+            notes.append(f"at least {attribute['minimum']}")
+        elif "maximum" in attribute:
+            notes.append(f"at most {attribute['maximum']}")
         return f" ({'; '.join(notes)})" if notes else ""
 
     def outputs_asked(self) -> str:

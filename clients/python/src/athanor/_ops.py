@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple
 
 from ._arrays import Array
-from ._core import Attribute
+from ._core import Attribute, member_names, members
 from ._http import Flow
 from ._method import method
 from ._tensor import AnyTensor
@@ -29,20 +29,22 @@ class AttentionResult(NamedTuple, Generic[AnyTensor]):
     """The outputs of `attention`."""
 
     out: AnyTensor
-    """[B, Hq, Sq, Dv] of the dtype of q: the attention output; zeros for a query that attends to no key"""
+    """[B, Hq, Sq, Dv] or [B, Sq, Dv] or [Sq, Dv] of the dtype of q: the attention output; zeros for a query
+    that attends to no key"""
     lse: AnyTensor | None = None
-    """[B, Hq, Sq] of f32: log-sum-exp of the scores; -infinity for a query that attends to no key"""
+    """[B, Hq, Sq] or [B, Sq] or [Sq] of f32: log-sum-exp of the scores; -infinity for a query that attends
+    to no key"""
 
 
 class AttentionBackwardResult(NamedTuple, Generic[AnyTensor]):
     """The outputs of `attention_backward`."""
 
     dq: AnyTensor
-    """[B, Hq, Sq, D] of the dtype of q: the gradient with respect to q"""
+    """[B, Hq, Sq, D] or [B, Sq, D] or [Sq, D] of the dtype of q: the gradient with respect to q"""
     dk: AnyTensor
-    """[B, Hkv, Sk, D] of the dtype of q: the gradient with respect to k"""
+    """[B, Hkv, Sk, D] or [B, Sk, D] or [Sk, D] of the dtype of q: the gradient with respect to k"""
     dv: AnyTensor
-    """[B, Hkv, Sk, Dv] of the dtype of q: the gradient with respect to v"""
+    """[B, Hkv, Sk, Dv] or [B, Sk, Dv] or [Sk, Dv] of the dtype of q: the gradient with respect to v"""
 
 
 class LayerNormBackwardResult(NamedTuple, Generic[AnyTensor]):
@@ -139,6 +141,39 @@ class Ops(ABC, Generic[AnyTensor]):
         """Runs an op and leaves its outputs on the device."""
 
     @method
+    def abs(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes abs(x), element by element.
+
+        y = abs(x), as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "abs",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def add(
         self,
         a: AnyTensor | Array,
@@ -152,8 +187,8 @@ class Ops(ABC, Generic[AnyTensor]):
         y = a + b, rounded once
 
         Args:
-            a: […] of f64, f32, f16, bf16: the first operand.
-            b: […] of f64, f32, f16, bf16: the second operand; same dtype as a (no type promotion).
+            a: […a] of f64, f32, f16, bf16: the first operand.
+            b: […b] of f64, f32, f16, bf16: the second operand; same dtype as a.
             out: an existing tensor to write to, with the dtype and shape of y.
             timeout: timeout of the call in seconds; that of the client if None.
 
@@ -165,6 +200,41 @@ class Ops(ABC, Generic[AnyTensor]):
         """
         outputs = yield from self._run_op(
             "add",
+            {"a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def and_(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a && b, element by element, with NumPy broadcasting.
+
+        y = a && b, as in map
+
+        Args:
+            a: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand a.
+            b: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of bool: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "and",
             {"a": a, "b": b},
             {},
             ["y"],
@@ -235,11 +305,12 @@ class Ops(ABC, Generic[AnyTensor]):
         affect the result, whatever they contain
 
         Args:
-            q: [B, Hq, Sq, D] of f32, f16, bf16: queries; [B, Sq, D] or [Sq, D] for a single head; D is at
-                most 256.
-            k: [B, Hkv, Sk, D] of f32, f16, bf16: keys; head h of q attends to head h / (Hq / Hkv) of k and
-                v.
-            v: [B, Hkv, Sk, Dv] of f32, f16, bf16: values; Dv is at most 256.
+            q: [B, Hq, Sq, D] or [B, Sq, D] or [Sq, D] of f32, f16, bf16: queries; without Hq, of a single
+                head; D is at most 256.
+            k: [B, Hkv, Sk, D] or [B, Sk, D] or [Sk, D] of f32, f16, bf16: keys; head h of q attends to head
+                h / (Hq / Hkv) of k and v; same dtype as q.
+            v: [B, Hkv, Sk, Dv] or [B, Sk, Dv] or [Sk, Dv] of f32, f16, bf16: values; Dv is at most 256;
+                same dtype as q.
             causal: whether the query at position p attends only to keys j ≤ p (default False).
             alignment: alignment of queries with keys, for causal and window: the position p of query i.
                 bottom-right: p = i + Sk − Sq, so the last query is aligned with the last key, as in
@@ -255,10 +326,10 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            out: [B, Hq, Sq, Dv] of the dtype of q: the attention output; zeros for a query that attends to
-                no key.
-            lse: [B, Hq, Sq] of f32: log-sum-exp of the scores; -infinity for a query that attends to no
-                key.
+            out: [B, Hq, Sq, Dv] or [B, Sq, Dv] or [Sq, Dv] of the dtype of q: the attention output; zeros
+                for a query that attends to no key.
+            lse: [B, Hq, Sq] or [B, Sq] or [Sq] of f32: log-sum-exp of the scores; -infinity for a query
+                that attends to no key.
 
         Raises:
             AthanorError: if the service rejects the call or cannot be reached.
@@ -298,12 +369,16 @@ class Ops(ABC, Generic[AnyTensor]):
         scale·ds·k, dk = scale·dsᵀ·q, dv = pᵀ·grad
 
         Args:
-            grad: [B, Hq, Sq, Dv] of f32, f16, bf16: the gradient with respect to out.
-            q: [B, Hq, Sq, D] of f32, f16, bf16: the queries passed to attention.
-            k: [B, Hkv, Sk, D] of f32, f16, bf16: the keys passed to attention.
-            v: [B, Hkv, Sk, Dv] of f32, f16, bf16: the values passed to attention.
-            out_: [B, Hq, Sq, Dv] of f32, f16, bf16: the output of attention.
-            lse: [B, Hq, Sq] of f32: the log-sum-exp returned by attention.
+            grad: [B, Hq, Sq, Dv] or [B, Sq, Dv] or [Sq, Dv] of f32, f16, bf16: the gradient with respect to
+                out; same dtype as q.
+            q: [B, Hq, Sq, D] or [B, Sq, D] or [Sq, D] of f32, f16, bf16: the queries passed to attention.
+            k: [B, Hkv, Sk, D] or [B, Sk, D] or [Sk, D] of f32, f16, bf16: the keys passed to attention;
+                same dtype as q.
+            v: [B, Hkv, Sk, Dv] or [B, Sk, Dv] or [Sk, Dv] of f32, f16, bf16: the values passed to
+                attention; same dtype as q.
+            out_: [B, Hq, Sq, Dv] or [B, Sq, Dv] or [Sq, Dv] of f32, f16, bf16: the output of attention;
+                same dtype as q.
+            lse: [B, Hq, Sq] or [B, Sq] or [Sq] of f32: the log-sum-exp returned by attention.
             causal: whether the query at position p attends only to keys j ≤ p (default False).
             alignment: alignment of queries with keys, for causal and window: the position p of query i.
                 bottom-right: p = i + Sk − Sq, so the last query is aligned with the last key, as in
@@ -318,9 +393,10 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            dq: [B, Hq, Sq, D] of the dtype of q: the gradient with respect to q.
-            dk: [B, Hkv, Sk, D] of the dtype of q: the gradient with respect to k.
-            dv: [B, Hkv, Sk, Dv] of the dtype of q: the gradient with respect to v.
+            dq: [B, Hq, Sq, D] or [B, Sq, D] or [Sq, D] of the dtype of q: the gradient with respect to q.
+            dk: [B, Hkv, Sk, D] or [B, Sk, D] or [Sk, D] of the dtype of q: the gradient with respect to k.
+            dv: [B, Hkv, Sk, Dv] or [B, Sk, Dv] or [Sk, Dv] of the dtype of q: the gradient with respect to
+                v.
 
         Raises:
             AthanorError: if the service rejects the call or cannot be reached.
@@ -357,10 +433,10 @@ class Ops(ABC, Generic[AnyTensor]):
 
         Args:
             q: [B, Hq, 1, D] of f32, f16, bf16: the newest query of each sequence; D is at most 256.
-            k_cache: [B, Hkv, Smax, D] of f32, f16, bf16: the key cache; with block_table, blocks [N, Hkv,
-                blockSize, D].
-            v_cache: [B, Hkv, Smax, Dv] of f32, f16, bf16: the value cache; with block_table, blocks [N,
-                Hkv, blockSize, Dv].
+            k_cache: [B, Hkv, Smax, D] or [N, Hkv, blockSize, D] with block_table of f32, f16, bf16: the key
+                cache, or its blocks; same dtype as q.
+            v_cache: [B, Hkv, Smax, Dv] or [N, Hkv, blockSize, Dv] with block_table of f32, f16, bf16: the
+                value cache, or its blocks; same dtype as q.
             lengths: [B] of i32: number of keys of each sequence, including the key of the query; clamped to
                 0 … Smax (maxBlocks · blockSize with block_table).
             block_table: [B, maxBlocks] of i32 (optional): block indices of each sequence, in order. Entries
@@ -471,6 +547,185 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def ceil(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes ceil(x), element by element.
+
+        y = ceil(x), as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "ceil",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def clamp(
+        self,
+        x: AnyTensor | Array,
+        *,
+        min: float,
+        max: float,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes clamp(x, min, max), element by element.
+
+        y = clamp(x, min, max), as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand x.
+            min: the number min of the expression.
+            max: the number max of the expression.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of promoted as in map: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "clamp",
+            {"x": x},
+            {"min": min, "max": max},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def concat(
+        self,
+        x: Sequence[AnyTensor | Array],
+        *,
+        axis: int = 0,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Concatenates tensors along a dimension.
+
+        y[…, s + n, …] = xk[…, n, …], where s is the sum of N of x0 … x(k−1)
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the tensors,
+                of one dtype; their shapes differ in the dimension axis only; at most 32 tensors.
+            axis: dimension to concatenate; negative values count from the end (default 0).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, sum of N, …] of the dtype of x0: the concatenated tensor.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "concat",
+            {**members("x", x)},
+            {"axis": axis},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def cos(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes cos(x), element by element.
+
+        y = cos(x), as in map
+
+        Args:
+            x: […] of f32, f16, bf16: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "cos",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def depth_to_space(
+        self,
+        x: AnyTensor | Array,
+        *,
+        block: int,
+        mode: Literal["DCR", "CRD"] = "DCR",
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Moves channels into square blocks of an image.
+
+        y[n, c, h·b + i, w·b + j] = x[n, d, h, w] where b is block and d is (i·b + j)·C + c (DCR) or c·b² +
+        i·b + j (CRD)
+
+        Args:
+            x: [N, b²·C, H, W] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the
+                input tensor.
+            block: height and width of a block (at least 1).
+            mode: order of the channels: blocks first (DCR) or blocks last (CRD, as PyTorch's pixel_shuffle)
+                (default DCR).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: [N, C, b·H, b·W] of the dtype of x: the result, copied bit for bit.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "depth-to-space",
+            {"x": x},
+            {"block": block, "mode": mode},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def dequantize(
         self,
         x: AnyTensor | Array,
@@ -533,6 +788,282 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def div(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a / b, element by element, with NumPy broadcasting.
+
+        y = a / b, as in map
+
+        Args:
+            a: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand a.
+            b: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of float, promoted as in map: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "div",
+            {"a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def elu(
+        self,
+        x: AnyTensor | Array,
+        *,
+        alpha: float = 1.0,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes where(x > 0, x, alpha * expm1(x)), element by element.
+
+        y = where(x > 0, x, alpha * expm1(x)), as in map
+
+        Args:
+            x: […] of f32, f16, bf16: the operand x.
+            alpha: the number alpha of the expression (default 1.0).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "elu",
+            {"x": x},
+            {"alpha": alpha},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def equal(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a == b, element by element, with NumPy broadcasting.
+
+        y = a == b, as in map
+
+        Args:
+            a: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand a.
+            b: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of bool: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "equal",
+            {"a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def erf(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes erf(x), element by element.
+
+        y = erf(x), as in map
+
+        Args:
+            x: […] of f32, f16, bf16: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "erf",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def exp(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes exp(x), element by element.
+
+        y = exp(x), as in map
+
+        Args:
+            x: […] of f32, f16, bf16: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "exp",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def expand(
+        self,
+        x: AnyTensor | Array,
+        *,
+        shape: Sequence[int],
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Broadcasts a tensor to a shape.
+
+        y[…] = x[…] with NumPy broadcasting: an extent 1 of x is repeated
+
+        Args:
+            x: […] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input tensor.
+            shape: extents, counted from the last: equal to those of x where neither is 1. Where it is 1 or
+                missing, y has the extent of x (at least 1).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result, copied bit for bit.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "expand",
+            {"x": x},
+            {"shape": shape},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def flip(
+        self,
+        x: AnyTensor | Array,
+        *,
+        axes: Sequence[int] | None = None,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Reverses the order of the elements along some dimensions.
+
+        y[…, n, …] = x[…, N − 1 − n, …]
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input
+                tensor.
+            axes: dimensions to reverse; negative values count from the end. All if omitted.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, N, …] of the dtype of x: the result, copied bit for bit.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "flip",
+            {"x": x},
+            {"axes": axes},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def floor(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes floor(x), element by element.
+
+        y = floor(x), as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "floor",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def gather(
         self,
         table: AnyTensor | Array,
@@ -584,7 +1115,7 @@ class Ops(ABC, Generic[AnyTensor]):
 
         Args:
             gate: […] of f32, f16, bf16: argument of the activation function.
-            up: […] of f32, f16, bf16: factor of the activated gate; same shape and dtype as gate.
+            up: […] of f32, f16, bf16: factor of the activated gate; same dtype as gate.
             form: formula of GELU. erf: x/2·(1 + erf(x/√2)); tanh: x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³)));
                 sigmoid: x·sigmoid(1.702·x) (default erf).
             out: an existing tensor to write to, with the dtype and shape of y.
@@ -658,8 +1189,8 @@ class Ops(ABC, Generic[AnyTensor]):
         y = a·x, accumulated in f32, or in f64 for f64 inputs
 
         Args:
-            a: [M, K] of f64, f32, f16, bf16: the matrix.
-            x: [K] of f64, f32, f16, bf16: the vector.
+            a: [M, K] or [K, M] with transpose_a of f64, f32, f16, bf16: the matrix.
+            x: [K] of f64, f32, f16, bf16: the vector; same dtype as a.
             transpose_a: whether a is stored as [K, M] (default False).
             out_dtype: dtype of y; default that of a. Products of f64 and f32 support only their own dtype.
             out: an existing tensor to write to, with the dtype and shape of y.
@@ -675,6 +1206,146 @@ class Ops(ABC, Generic[AnyTensor]):
             "gemv",
             {"a": a, "x": x},
             {"transposeA": transpose_a, "outDtype": out_dtype},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def greater(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a > b, element by element, with NumPy broadcasting.
+
+        y = a > b, as in map
+
+        Args:
+            a: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand a.
+            b: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of bool: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "greater",
+            {"a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def greater_equal(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a >= b, element by element, with NumPy broadcasting.
+
+        y = a >= b, as in map
+
+        Args:
+            a: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand a.
+            b: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of bool: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "greater-equal",
+            {"a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def hard_sigmoid(
+        self,
+        x: AnyTensor | Array,
+        *,
+        alpha: float = 0.16666666666666666,
+        beta: float = 0.5,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes clamp(alpha * x + beta, 0, 1), element by element.
+
+        y = clamp(alpha * x + beta, 0, 1), as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16: the operand x.
+            alpha: the number alpha of the expression (default 0.16666666666666666).
+            beta: the number beta of the expression (default 0.5).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "hard-sigmoid",
+            {"x": x},
+            {"alpha": alpha, "beta": beta},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def hard_swish(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes x * clamp(x / 6 + 0.5, 0, 1), element by element.
+
+        y = x * clamp(x / 6 + 0.5, 0, 1), as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "hard-swish",
+            {"x": x},
+            {},
             ["y"],
             out,
             timeout,
@@ -739,7 +1410,7 @@ class Ops(ABC, Generic[AnyTensor]):
         · mean(g · h)), dgamma = Σ grad · h, dbeta = Σ grad over all rows
 
         Args:
-            grad: […, N] of f32, f16, bf16: the gradient with respect to y.
+            grad: […, N] of f32, f16, bf16: the gradient with respect to y; same dtype as x.
             x: […, N] of f32, f16, bf16: the input of layer-norm; squares of differences from the mean are
                 summed in f32, which holds numbers from 2^-126 to 2^128.
             gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
@@ -782,14 +1453,16 @@ class Ops(ABC, Generic[AnyTensor]):
         """Applies layer normalization to each row, then a linear layer, in one launch.
 
         y = ((x − mean) / sqrt(variance + epsilon) · gamma + beta)·wᵀ + bias, with mean and variance of each
-        row, accumulated in f32; all inputs have the same dtype
+        row, accumulated in f32
 
         Args:
             x: […, K] of f32, f16, bf16: the input rows.
-            gamma: [K] of f32, f16, bf16: scale factor of each column after normalization.
-            beta: [K] of f32, f16, bf16: offset of each column after scaling.
-            w: [N, K] of f32, f16, bf16: the weights of the linear layer, one row per column of y.
-            bias: [N] of f32, f16, bf16 (optional): the bias of the linear layer, added to each row of y.
+            gamma: [K] of f32, f16, bf16: scale factor of each column after normalization; same dtype as x.
+            beta: [K] of f32, f16, bf16: offset of each column after scaling; same dtype as x.
+            w: [N, K] of f32, f16, bf16: the weights of the linear layer, one row per column of y; same
+                dtype as x.
+            bias: [N] of f32, f16, bf16 (optional): the bias of the linear layer, added to each row of y;
+                same dtype as x.
             epsilon: added to the variance (default 1e-05; 0.0 to 1e+30).
             out: an existing tensor to write to, with the dtype and shape of y.
             timeout: timeout of the call in seconds; that of the client if None.
@@ -804,6 +1477,192 @@ class Ops(ABC, Generic[AnyTensor]):
             "layer-norm-linear",
             {"x": x, "gamma": gamma, "beta": beta, "w": w, "bias": bias},
             {"epsilon": epsilon},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def leaky_relu(
+        self,
+        x: AnyTensor | Array,
+        *,
+        alpha: float = 0.01,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes where(x > 0, x, alpha * x), element by element.
+
+        y = where(x > 0, x, alpha * x), as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16: the operand x.
+            alpha: the number alpha of the expression (default 0.01).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "leaky-relu",
+            {"x": x},
+            {"alpha": alpha},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def less(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a < b, element by element, with NumPy broadcasting.
+
+        y = a < b, as in map
+
+        Args:
+            a: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand a.
+            b: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of bool: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "less",
+            {"a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def less_equal(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a <= b, element by element, with NumPy broadcasting.
+
+        y = a <= b, as in map
+
+        Args:
+            a: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand a.
+            b: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of bool: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "less-equal",
+            {"a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def log(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes log(x), element by element.
+
+        y = log(x), as in map
+
+        Args:
+            x: […] of f32, f16, bf16: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "log",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def map(
+        self,
+        x: Sequence[AnyTensor | Array],
+        *,
+        expression: str,
+        constants: Sequence[float] | None = None,
+        out_dtype: Literal["f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "u32", "bool"] | None = None,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes an expression of its inputs, element by element, in one pass.
+
+        operators, from low to high precedence: ||   &&   == != < <= > >=   | ^ &   << >>   + -   * / // %
+        - ! ~   ** operands: x0, x1, … (x is x0), c0, c1, …, numbers, true, false, inf, nan, pi functions:
+        where, abs, sign, min, max, clamp, relu, fma, floor, ceil, round, trunc, isnan, isinf, isfinite,
+        sqrt, rsqrt, exp, exp2, expm1, log, log2, log1p, sin, cos, tan, tanh, sigmoid, erf, gelu, silu,
+        softplus casts: dtypes, such as i32(x) dtypes: float wins over integer over bool, then the wider;
+        numbers and constants adapt to the other operand f16 and bf16 are computed in f32 and rounded at the
+        end; f64 has no exp, log, pow, sin and the like integers wrap; // and % round down, and give 0 for
+        the divisor 0; shifts by the width or more, or by less than 0, give 0 or the sign
+
+        Args:
+            x: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operands, which broadcast
+                as in NumPy; at most 16 tensors.
+            expression: the expression, at most 4,096 characters; for example where(x > 0, x, c0 * (exp(x) -
+                1)).
+            constants: values of c0, c1, …; other values reuse the kernel.
+            out_dtype: dtype of y; default: that of the expression.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of dtype `out_dtype`: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "map",
+            {**members("x", x)},
+            {"expression": expression, "constants": constants, "outDtype": out_dtype},
             ["y"],
             out,
             timeout,
@@ -832,8 +1691,10 @@ class Ops(ABC, Generic[AnyTensor]):
         same dtype, but e4m3 and e5m2 may be mixed
 
         Args:
-            a: […, M, K] of f64, f32, f16, bf16, e4m3, e5m2: the left factor.
-            b: […, K, N] of f64, f32, f16, bf16, e4m3, e5m2: the right factor; leading dimensions broadcast.
+            a: […a, M, K] or […a, K, M] with transpose_a of f64, f32, f16, bf16, e4m3, e5m2: the left
+                factor.
+            b: […b, K, N] or […b, N, K] with transpose_b of f64, f32, f16, bf16, e4m3, e5m2: the right
+                factor; leading dimensions broadcast.
             bias: [N] of f64, f32, f16, bf16 (optional): the bias, added to each row; same dtype as a, or as
                 c for 8-bit a.
             transpose_a: whether a is stored as […, K, M] (default False).
@@ -883,8 +1744,9 @@ class Ops(ABC, Generic[AnyTensor]):
 
         Args:
             grad: […, M, N] of f64, f32, f16, bf16: the gradient with respect to the product.
-            a: […, M, K] of f64, f32, f16, bf16: the left factor.
-            b: […, K, N] of f64, f32, f16, bf16: the right factor; as many matrices as a, or one for all.
+            a: […a, M, K] or […a, K, M] with transpose_a of f64, f32, f16, bf16: the left factor.
+            b: […b, K, N] or […b, N, K] with transpose_b of f64, f32, f16, bf16: the right factor; as many
+                matrices as a, or one for all.
             transpose_a: whether a and da are stored as […, K, M] (default False).
             transpose_b: whether b and db are stored as […, N, K] (default False).
             out: existing tensors to write the outputs to, in order.
@@ -1047,6 +1909,144 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["c"]
 
     @method
+    def maximum(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes max(a, b), element by element, with NumPy broadcasting.
+
+        y = max(a, b), as in map
+
+        Args:
+            a: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand a.
+            b: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of promoted as in map: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "maximum",
+            {"a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def minimum(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes min(a, b), element by element, with NumPy broadcasting.
+
+        y = min(a, b), as in map
+
+        Args:
+            a: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand a.
+            b: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of promoted as in map: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "minimum",
+            {"a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def mish(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes x * tanh(softplus(x)), element by element.
+
+        y = x * tanh(softplus(x)), as in map
+
+        Args:
+            x: […] of f32, f16, bf16: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "mish",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def mod(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a % b, element by element, with NumPy broadcasting.
+
+        y = a % b, as in map
+
+        Args:
+            a: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand a.
+            b: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of promoted as in map: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "mod",
+            {"a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def mul(
         self,
         a: AnyTensor | Array,
@@ -1060,8 +2060,8 @@ class Ops(ABC, Generic[AnyTensor]):
         y = a·b, rounded once
 
         Args:
-            a: […] of f64, f32, f16, bf16: the first operand.
-            b: […] of f64, f32, f16, bf16: the second operand; same dtype as a (no type promotion).
+            a: […a] of f64, f32, f16, bf16: the first operand.
+            b: […b] of f64, f32, f16, bf16: the second operand; same dtype as a.
             out: an existing tensor to write to, with the dtype and shape of y.
             timeout: timeout of the call in seconds; that of the client if None.
 
@@ -1073,6 +2073,258 @@ class Ops(ABC, Generic[AnyTensor]):
         """
         outputs = yield from self._run_op(
             "mul",
+            {"a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def neg(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes -x, element by element.
+
+        y = -x, as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "neg",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def not_(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes !x, element by element.
+
+        y = !x, as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of bool: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "not",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def not_equal(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a != b, element by element, with NumPy broadcasting.
+
+        y = a != b, as in map
+
+        Args:
+            a: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand a.
+            b: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of bool: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "not-equal",
+            {"a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def or_(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a || b, element by element, with NumPy broadcasting.
+
+        y = a || b, as in map
+
+        Args:
+            a: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand a.
+            b: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of bool: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "or",
+            {"a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def pad(
+        self,
+        x: AnyTensor | Array,
+        *,
+        before: Sequence[int] | None = None,
+        after: Sequence[int] | None = None,
+        mode: Literal["constant", "reflect", "edge", "wrap"] = "constant",
+        value: float = 0.0,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Extends a tensor before and after its elements in each dimension.
+
+        y[…, before + n, …] = x[…, n, …] for 0 ≤ n < N. For other n: value (constant), the nearest element
+        (edge), the element mirrored at the first or the last one, which is not repeated (reflect), or n
+        modulo N (wrap)
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input
+                tensor.
+            before: elements before each dimension; 0 if omitted (at least 0).
+            after: elements after each dimension; 0 if omitted (at least 0).
+            mode: source of the added elements; reflect adds at most N − 1 on a side, wrap N (default
+                constant).
+            value: the constant, which the dtype must be able to represent (default 0.0).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, before + N + after, …] of the dtype of x: the result, copied bit for bit.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "pad",
+            {"x": x},
+            {"before": before, "after": after, "mode": mode, "value": value},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def permute(
+        self,
+        x: AnyTensor | Array,
+        *,
+        axes: Sequence[int] | None = None,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Permutes the dimensions of a tensor.
+
+        y[i0, i1, …] = x[j0, j1, …] where j[axes[k]] = i[k]
+
+        Args:
+            x: […] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input tensor.
+            axes: for each dimension of y the dimension of x; negative values count from the end. If
+                omitted, the dimensions are reversed.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result, copied bit for bit.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "permute",
+            {"x": x},
+            {"axes": axes},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def pow(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a ** b, element by element, with NumPy broadcasting.
+
+        y = a ** b, as in map
+
+        Args:
+            a: […] of f32, f16, bf16: the operand a.
+            b: […] of f32, f16, bf16: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of promoted as in map: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "pow",
             {"a": a, "b": b},
             {},
             ["y"],
@@ -1223,6 +2475,39 @@ class Ops(ABC, Generic[AnyTensor]):
         return QuantizeInt8Result(**outputs)
 
     @method
+    def reciprocal(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes 1 / x, element by element.
+
+        y = 1 / x, as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "reciprocal",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def reduce(
         self,
         x: AnyTensor | Array,
@@ -1317,7 +2602,7 @@ class Ops(ABC, Generic[AnyTensor]):
         Args:
             x: […, N] of f32, f16, bf16: the input rows; squares of differences from the mean are summed in
                 f32, which holds numbers from 2^-126 to 2^128.
-            residual: […, N] of f32, f16, bf16: the residual, same dtype and shape as x.
+            residual: […, N] of f32, f16, bf16: the residual; same dtype as x.
             gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
             beta: [N] of f32, f16, bf16: offset of each column; same dtype as gamma.
             epsilon: added to the variance; the default matches PyTorch and ONNX (default 1e-05; 0.0 to
@@ -1363,7 +2648,7 @@ class Ops(ABC, Generic[AnyTensor]):
         Args:
             x: […, N] of f32, f16, bf16: the input rows; squares of a row are summed in f32, which holds
                 numbers from 2^-126 to 2^128.
-            residual: […, N] of f32, f16, bf16: the residual, same dtype and shape as x.
+            residual: […, N] of f32, f16, bf16: the residual; same dtype as x.
             gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
             epsilon: added to the mean square. The default of PyTorch is the machine epsilon of the dtype of
                 x, that of ONNX 1e-5 (default 1e-06; 0.0 to 1e+30).
@@ -1444,7 +2729,7 @@ class Ops(ABC, Generic[AnyTensor]):
         Σ grad · h over all rows
 
         Args:
-            grad: […, N] of f32, f16, bf16: the gradient with respect to y.
+            grad: […, N] of f32, f16, bf16: the gradient with respect to y; same dtype as x.
             x: […, N] of f32, f16, bf16: the input of rms-norm; squares of a row are summed in f32, which
                 holds numbers from 2^-126 to 2^128.
             gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
@@ -1523,6 +2808,45 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def roll(
+        self,
+        x: AnyTensor | Array,
+        *,
+        shifts: Sequence[int],
+        axes: Sequence[int] | None = None,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Shifts the elements along some dimensions; those beyond the end move to the start.
+
+        y[…, (n + shift) mod N, …] = x[…, n, …]
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input
+                tensor.
+            shifts: the shift of each dimension in axes; may be negative.
+            axes: dimensions to shift; negative values count from the end. If omitted, x is shifted as one
+                row and keeps its shape.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, N, …] of the dtype of x: the result, copied bit for bit.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "roll",
+            {"x": x},
+            {"shifts": shifts, "axes": axes},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def rope(
         self,
         x: AnyTensor | Array,
@@ -1566,6 +2890,72 @@ class Ops(ABC, Generic[AnyTensor]):
             "rope",
             {"x": x, "cos": cos, "sin": sin, "positions": positions},
             {"theta": theta, "style": style, "rotaryDim": rotary_dim},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def round(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes round(x), element by element.
+
+        y = round(x), as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "round",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def rsqrt(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes rsqrt(x), element by element.
+
+        y = rsqrt(x), as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "rsqrt",
+            {"x": x},
+            {},
             ["y"],
             out,
             timeout,
@@ -1641,6 +3031,39 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def sign(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes sign(x), element by element.
+
+        y = sign(x), as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "sign",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def silu(
         self,
         x: AnyTensor | Array,
@@ -1667,6 +3090,84 @@ class Ops(ABC, Generic[AnyTensor]):
             "silu",
             {"x": x},
             {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def sin(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes sin(x), element by element.
+
+        y = sin(x), as in map
+
+        Args:
+            x: […] of f32, f16, bf16: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "sin",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def slice(
+        self,
+        x: AnyTensor | Array,
+        *,
+        starts: Sequence[int],
+        ends: Sequence[int],
+        axes: Sequence[int] | None = None,
+        steps: Sequence[int] | None = None,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Copies a range of some dimensions, with a step.
+
+        y[…, m, …] = x[…, start + m·step, …] for the indices from start to end, exclusive; a negative start
+        or end counts from the end, and both are clamped to the dimension
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input
+                tensor.
+            starts: index of the first element.
+            ends: index after the last element, or before it if the step is negative; values beyond the
+                dimension stand for its end.
+            axes: dimensions of the other attributes; negative values count from the end. If omitted, the
+                first dimensions.
+            steps: step of each range, not 0; 1 if omitted.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, M, …] of the dtype of x: the result, copied bit for bit.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "slice",
+            {"x": x},
+            {"starts": starts, "ends": ends, "axes": axes, "steps": steps},
             ["y"],
             out,
             timeout,
@@ -1759,6 +3260,223 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def softplus(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes softplus(x), element by element.
+
+        y = softplus(x), as in map
+
+        Args:
+            x: […] of f32, f16, bf16: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "softplus",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def space_to_depth(
+        self,
+        x: AnyTensor | Array,
+        *,
+        block: int,
+        mode: Literal["DCR", "CRD"] = "DCR",
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Moves square blocks of an image into channels.
+
+        y[n, d, h, w] = x[n, c, h·b + i, w·b + j] where b is block and d is (i·b + j)·C + c (DCR) or c·b² +
+        i·b + j (CRD)
+
+        Args:
+            x: [N, C, b·H, b·W] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the
+                input tensor.
+            block: height and width of a block (at least 1).
+            mode: order of the channels: blocks first (DCR) or blocks last (CRD); ONNX has only DCR (default
+                DCR).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: [N, b²·C, H, W] of the dtype of x: the result, copied bit for bit.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "space-to-depth",
+            {"x": x},
+            {"block": block, "mode": mode},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def split(
+        self,
+        x: AnyTensor | Array,
+        *,
+        axis: int = 0,
+        sizes: Sequence[int] | None = None,
+        parts: int | None = None,
+        y_count: int,
+        out: Sequence[AnyTensor | None] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[list[AnyTensor]]:
+        """Splits a tensor along a dimension.
+
+        yk[…, n, …] = x[…, s + n, …], where s is the sum of sizes[0] … sizes[k−1]
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input
+                tensor.
+            axis: dimension to split; negative values count from the end (default 0).
+            sizes: extents of the outputs along axis; their sum is N (at least 1).
+            parts: number of outputs, instead of sizes. Each has the extent N / parts, rounded up; the last
+                has the rest (1 to 32).
+            y_count: the number of outputs, 1 to 32.
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, sizes[k], …] of the dtype of x: the parts, copied bit for bit.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "split",
+            {"x": x},
+            {"axis": axis, "sizes": sizes, "parts": parts},
+            member_names("y", y_count),
+            out,
+            timeout,
+        )
+        return [outputs[name] for name in member_names("y", y_count)]
+
+    @method
+    def sqrt(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes sqrt(x), element by element.
+
+        y = sqrt(x), as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "sqrt",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def square(
+        self,
+        x: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes x * x, element by element.
+
+        y = x * x, as in map
+
+        Args:
+            x: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand x.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "square",
+            {"x": x},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def sub(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a - b, element by element, with NumPy broadcasting.
+
+        y = a - b, as in map
+
+        Args:
+            a: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand a.
+            b: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of promoted as in map: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "sub",
+            {"a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def swiglu(
         self,
         gate: AnyTensor | Array,
@@ -1773,7 +3491,7 @@ class Ops(ABC, Generic[AnyTensor]):
 
         Args:
             gate: […] of f32, f16, bf16: argument of the activation function.
-            up: […] of f32, f16, bf16: factor of the activated gate; same shape and dtype as gate.
+            up: […] of f32, f16, bf16: factor of the activated gate; same dtype as gate.
             out: an existing tensor to write to, with the dtype and shape of y.
             timeout: timeout of the call in seconds; that of the client if None.
 
@@ -1827,6 +3545,44 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def tile(
+        self,
+        x: AnyTensor | Array,
+        *,
+        repeats: Sequence[int],
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Repeats a tensor along each dimension.
+
+        y[…, n, …] = x[…, n mod N, …]
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input
+                tensor.
+            repeats: repetitions of each dimension, counted from the last as in NumPy: x and repeats are
+                extended with leading ones to the same length. ONNX and PyTorch require as many as x has
+                dimensions, or more (at least 1).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, repeats·N, …] of the dtype of x: the result, copied bit for bit.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "tile",
+            {"x": x},
+            {"repeats": repeats},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def transpose(
         self,
         x: AnyTensor | Array,
@@ -1859,6 +3615,116 @@ class Ops(ABC, Generic[AnyTensor]):
             "transpose",
             {"x": x},
             {"axisA": axis_a, "axisB": axis_b},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def triangle(
+        self,
+        x: AnyTensor | Array,
+        *,
+        diagonal: int = 0,
+        part: Literal["lower", "upper"] = "lower",
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Copies the lower or the upper triangle of matrices; the other elements are 0.
+
+        y[…, r, c] = x[…, r, c] if c − r ≤ diagonal (lower) or c − r ≥ diagonal (upper), or 0
+
+        Args:
+            x: […, R, C] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input
+                tensor.
+            diagonal: the diagonal, counted from the main one to the right (default 0).
+            part: the triangle to keep, with its diagonal (default lower).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, R, C] of the dtype of x: the result, copied bit for bit.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "triangle",
+            {"x": x},
+            {"diagonal": diagonal, "part": part},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def where(
+        self,
+        condition: AnyTensor | Array,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes where(condition, a, b), element by element, with NumPy broadcasting.
+
+        y = where(condition, a, b), as in map
+
+        Args:
+            condition: […] of bool: the operand condition.
+            a: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand a.
+            b: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of promoted as in map: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "where",
+            {"condition": condition, "a": a, "b": b},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def xor(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a ^ b, element by element, with NumPy broadcasting.
+
+        y = a ^ b, as in map
+
+        Args:
+            a: […] of bool: the operand a.
+            b: […] of bool: the operand b.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of bool: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "xor",
+            {"a": a, "b": b},
+            {},
             ["y"],
             out,
             timeout,

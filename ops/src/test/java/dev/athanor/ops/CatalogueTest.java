@@ -31,7 +31,7 @@ class CatalogueTest {
     assertRejected(
         Map.of("a", MATRIX),
         OpException.MissingInput.class,
-        "input \"b\" […, K, N] is missing; the inputs of matmul are a, b, bias");
+        "input \"b\" […b, K, N] or […b, N, K] with transposeB is missing; the inputs of matmul are a, b, bias");
     assertRejected(
         Map.of("a", MATRIX, "b", MATRIX, "d", MATRIX),
         OpException.UnknownField.class,

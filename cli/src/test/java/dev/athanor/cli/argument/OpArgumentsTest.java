@@ -16,7 +16,7 @@ class OpArgumentsTest {
 
   @CommandLine.Command
   private static final class Host {
-    @CommandLine.Mixin private OpArguments op;
+    @CommandLine.Mixin private final OpArguments op = new OpArguments();
   }
 
   private static String problem(String... arguments) {

@@ -23,7 +23,7 @@ class VerifyReportTest {
             1,
             Map.of("x0", "f32[2]"),
             attributes,
-            Check.Kind.values()[0],
+            Check.Kind.WRONG,
             "wrong",
             2,
             1,

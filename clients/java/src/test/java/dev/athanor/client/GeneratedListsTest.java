@@ -87,7 +87,7 @@ class GeneratedListsTest {
   /** Runs the example with the generated classes in place of those of the client. */
   private static List<String> runExample(Path classes) throws Exception {
     var urls = new ArrayList<>(List.of(classes.toUri().toURL()));
-    for (var entry : CLASS_PATH.split(File.pathSeparator)) {
+    for (var entry : CLASS_PATH.split(File.pathSeparator, -1)) {
       urls.add(Path.of(entry).toUri().toURL());
     }
     try (var loader =

@@ -61,13 +61,17 @@ class ListsTest {
 
   @Test
   void sendsListsOverGrpc() {
-    var attributes = Protos.run(call(), Map.of(), null).getAttributesMap();
-    assertThat(attributes.get("axes").getIntegers().getValuesList()).containsExactly(0L, 2L);
-    assertThat(attributes.get("constants").getNumbers().getValuesList()).containsExactly(0.5, 2.0);
-    assertThat(attributes.get("sizes").getIntegers().getValuesList()).containsExactly(3L);
-    assertThat(attributes.get("mixed").getNumbers().getValuesList()).containsExactly(1.0, 0.5);
-    assertThat(attributes.get("none").hasIntegers()).isTrue();
-    assertThat(attributes.get("expression").getText()).isEqualTo("x0, x1");
+    var request = Protos.run(call(), Map.of(), null);
+    assertThat(request.getAttributesOrThrow("axes").getIntegers().getValuesList())
+        .containsExactly(0L, 2L);
+    assertThat(request.getAttributesOrThrow("constants").getNumbers().getValuesList())
+        .containsExactly(0.5, 2.0);
+    assertThat(request.getAttributesOrThrow("sizes").getIntegers().getValuesList())
+        .containsExactly(3L);
+    assertThat(request.getAttributesOrThrow("mixed").getNumbers().getValuesList())
+        .containsExactly(1.0, 0.5);
+    assertThat(request.getAttributesOrThrow("none").hasIntegers()).isTrue();
+    assertThat(request.getAttributesOrThrow("expression").getText()).isEqualTo("x0, x1");
   }
 
   @Test

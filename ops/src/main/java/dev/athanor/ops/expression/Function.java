@@ -41,6 +41,7 @@ enum Function {
   NEGATE("-", 1, Rule.ARITHMETIC, 1),
   POWER("**", 2, Rule.REAL, 80),
 
+  // functions with a name, from here on
   WHERE("where", 3, Rule.NONE, 1),
   ABS("abs", 1, Rule.ARITHMETIC, 1),
   SIGN("sign", 1, Rule.ARITHMETIC, 4),
@@ -129,7 +130,7 @@ enum Function {
   }
 
   private boolean isNamed() {
-    return Character.isLetter(text.charAt(0));
+    return compareTo(WHERE) >= 0;
   }
 
   /** Returns the function with this name; operators have none. */

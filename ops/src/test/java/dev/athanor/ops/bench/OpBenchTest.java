@@ -117,7 +117,7 @@ class OpBenchTest {
   @Test
   void selfTimedBaselinesRunOncePerProblem() {
     var calls = new ArrayList<String>();
-    var rows = rows(matmul("a=f16[8,8] b=f16[8,8]"), true, List.of(selfTimed(calls)));
+    var rows = rows(matmul("a=f16[16,16] b=f16[16,16]"), true, List.of(selfTimed(calls)));
     assertThat(rows).hasSizeGreaterThan(1);
     assertThat(rows)
         .allSatisfy(row -> {
@@ -126,7 +126,7 @@ class OpBenchTest {
           assertThat(theirs.remark()).isEqualTo("by hand");
           assertThat(row.ratio(theirs)).contains(row.ours().orElseThrow().median() / 2);
         });
-    assertThat(calls).containsExactly("a=f16[8,8] b=f16[8,8] gives {c=f16[8, 8]}", "closed");
+    assertThat(calls).containsExactly("a=f16[16,16] b=f16[16,16] gives {c=f16[16, 16]}", "closed");
   }
 
   @Test

@@ -15,6 +15,7 @@ import java.io.ByteArrayOutputStream;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -359,7 +360,7 @@ class ListsTest extends RestTest {
     var served = new OpenApi(given().get("/openapi.yaml").asString());
     var parameters = new TreeMap<String, Map<?, ?>>();
     for (var op : List.of("join", "split")) {
-      ((List<?>) operation(served, op).get("parameters"))
+      ((List<?>) Objects.requireNonNull(operation(served, op).get("parameters")))
           .forEach(
               each -> parameters.put(op + "." + OpenApi.map(each).get("name"), OpenApi.map(each)));
     }
