@@ -26,7 +26,7 @@ class Raw:
 
 @dataclass(frozen=True)
 class Example:
-    inputs: tuple[Values | Raw, ...]
+    inputs: tuple[Values | Raw | list[Values], ...]
     expected: tuple[Values | None, ...]
     attributes: dict[str, Any] = field(default_factory=dict)
     tolerance: float = 1e-5
@@ -181,4 +181,83 @@ def examples() -> dict[str, Example]:
         "swiglu": Example((x, y), (x * sigmoid(x) * y,)),
         "tanh": Example((x,), (np.tanh(x),)),
         "transpose": Example((x,), (x.T,), {}, 0),
+        **expressions(),
+        **copies(),
     }
+
+
+def expressions() -> dict[str, Example]:
+    x, y = random(3, 8), random(8) + 2
+    positive = np.abs(x) + F32(0.1)
+    whole = RANDOM.integers(-9, 9, (3, 8)).astype(np.int32)
+    divisor = RANDOM.integers(1, 5, 8).astype(np.int32)
+    a, b = RANDOM.integers(0, 2, (2, 3, 8)).astype(np.bool_)
+    hard = np.clip(x / 6 + 0.5, 0, 1)
+    softplus = np.log1p(np.exp(x))
+    return {
+        "abs": Example((x,), (np.abs(x),)),
+        "and_": Example((a, b), (a & b,)),
+        "ceil": Example((x,), (np.ceil(x),)),
+        "clamp": Example((whole,), (np.clip(whole, -2, 3),), {"min": -2, "max": 3}),
+        "cos": Example((x,), (np.cos(x),)),
+        "div": Example((x, y), (x / y,)),
+        "elu": Example((x,), (np.where(x > 0, x, 0.5 * np.expm1(x)),), {"alpha": 0.5}),
+        "equal": Example((whole, divisor), (whole == divisor,)),
+        "erf": Example((x,), (np.vectorize(math.erf)(x),)),
+        "exp": Example((x,), (np.exp(x),)),
+        "floor": Example((x,), (np.floor(x),)),
+        "greater": Example((whole, divisor), (whole > divisor,)),
+        "greater_equal": Example((whole, divisor), (whole >= divisor,)),
+        "hard_sigmoid": Example((x,), (hard,)),
+        "hard_swish": Example((x,), (x * hard,)),
+        "leaky_relu": Example((x,), (np.where(x > 0, x, 0.1 * x),), {"alpha": 0.1}),
+        "less": Example((whole, divisor), (whole < divisor,)),
+        "less_equal": Example((whole, divisor), (whole <= divisor,)),
+        "log": Example((positive,), (np.log(positive),)),
+        "map": Example(
+            ([x, y],), (np.where(x > 0, x, 1.5 * y),), {"expression": "where(x > 0, x, c0 * x1)", "constants": [1.5]}
+        ),
+        "maximum": Example((whole, divisor), (np.maximum(whole, divisor),)),
+        "minimum": Example((whole, divisor), (np.minimum(whole, divisor),)),
+        "mish": Example((x,), (x * np.tanh(softplus),)),
+        "mod": Example((whole, divisor), (whole % divisor,)),
+        "neg": Example((x,), (-x,)),
+        "not_": Example((a,), (~a,)),
+        "not_equal": Example((whole, divisor), (whole != divisor,)),
+        "or_": Example((a, b), (a | b,)),
+        "pow": Example((positive, y), (positive**y,)),
+        "reciprocal": Example((positive,), (1 / positive,), {}, 1e-4),
+        "round": Example((4 * x,), (np.round(4 * x),)),
+        "rsqrt": Example((positive,), (1 / np.sqrt(positive),)),
+        "sign": Example((whole,), (np.sign(whole),)),
+        "sin": Example((x,), (np.sin(x),)),
+        "softplus": Example((x,), (softplus,)),
+        "sqrt": Example((positive,), (np.sqrt(positive),)),
+        "square": Example((whole,), (whole * whole,)),
+        "sub": Example((whole, divisor), (whole - divisor,)),
+        "where": Example((a, x, y), (np.where(a, x, y),)),
+        "xor": Example((a, b), (a ^ b,)),
+    }
+
+
+def copies() -> dict[str, Example]:
+    """Returns examples of the ops that copy elements, bit for bit."""
+    x, y = random(3, 8), random(3, 2)
+    image = random(2, 8, 3, 5)
+    blocks = image.reshape(2, 2, 2, 2, 3, 5).transpose(0, 3, 4, 1, 5, 2).reshape(2, 2, 6, 10)
+    expanded = np.broadcast_to(x[:, None], (3, 4, 8))
+    table: dict[str, tuple[tuple[Any, ...], tuple[Values, ...], dict[str, Any]]] = {
+        "concat": (([x, y],), (np.concatenate([x, y], 1),), {"axis": 1}),
+        "depth_to_space": ((image,), (blocks,), {"block": 2}),
+        "expand": ((x[:, None],), (expanded,), {"shape": [4, 1]}),
+        "flip": ((x,), (x[:, ::-1],), {"axes": [1]}),
+        "pad": ((x,), (np.pad(x, [(1, 0), (2, 3)], "reflect"),), {"before": [1, 2], "after": [0, 3], "mode": "reflect"}),
+        "permute": ((image,), (image.transpose(0, 2, 3, 1),), {"axes": [0, 2, 3, 1]}),
+        "roll": ((x,), (np.roll(x, (1, -2), (0, 1)),), {"shifts": [1, -2], "axes": [0, 1]}),
+        "slice": ((x,), (x[2:0:-1, 1:7:3],), {"starts": [2, 1], "ends": [0, 7], "steps": [-1, 3]}),
+        "space_to_depth": ((blocks,), (image,), {"block": 2}),
+        "split": ((x,), (x[:, :3], x[:, 3:]), {"axis": 1, "sizes": [3, 5], "y_count": 2}),
+        "tile": ((x,), (np.tile(x, (2, 1)),), {"repeats": [2, 1]}),
+        "triangle": ((x,), (np.triu(x, 1),), {"diagonal": 1, "part": "upper"}),
+    }
+    return {name: Example(inputs, expected, given, 0) for name, (inputs, expected, given) in table.items()}

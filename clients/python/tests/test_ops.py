@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 import unittest
 from typing import Any
 
@@ -30,7 +31,8 @@ class OpsTest(unittest.TestCase):
         table = examples()
         self.assertEqual(METHODS, table.keys())
         with athanor.connect(live.url()) as a:
-            self.assertEqual(METHODS, {op["name"].replace("-", "_") for op in a.ops()})
+            words = {op["name"].replace("-", "_") for op in a.ops()}
+            self.assertEqual(METHODS, {word + "_" * keyword.iskeyword(word) for word in words})
             for name, example in table.items():
                 with self.subTest(name):
                     inputs = [

@@ -28,9 +28,8 @@ class OperationsTest {
 
   private static final float TOLERANCE = 1e-3f;
 
-  private interface Example extends Consumer<Operations<HostTensor>> {}
-
-  private static final Map<String, Example> EXAMPLES = new LinkedHashMap<>();
+  private static final Map<String, Consumer<Operations<HostTensor>>> EXAMPLES =
+      new LinkedHashMap<>();
 
   private static HostTensor f32(float... values) {
     return HostTensor.of(values);
@@ -241,6 +240,7 @@ class OperationsTest {
     EXAMPLES.put("swiglu", o -> near(o.swiglu(f32(1), f32(2)), 2 / (1 + Math.exp(-1))));
     EXAMPLES.put("tanh", o -> near(o.tanh(f32(1)), Math.tanh(1)));
     EXAMPLES.put("transpose", o -> near(o.transpose(matrix(2, 1, 2, 3, 4)), 1, 3, 2, 4));
+    EXAMPLES.putAll(ElementExamples.all());
   }
 
   @ParameterizedTest
