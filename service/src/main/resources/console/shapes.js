@@ -8,7 +8,14 @@ const OTHERWISE = 8;
 const DIVIDED = 128;
 
 /** Optional attributes and inputs without which an op with its default dtypes rejects a call. */
-const NEEDED = {dequantize: {scale: true}, rope: {theta: 10000}, 'rms-norm-rope': {heads: 4, headDim: 64}};
+const NEEDED = {
+  dequantize: {scale: true},
+  map: {expression: 'where(x > 0, x, x / 2)'},
+  rope: {theta: 10000},
+  'rms-norm-rope': {heads: 4, headDim: 64},
+  slice: {starts: 0, ends: 4},
+  split: {parts: 2},
+};
 
 /** Returns whether an example of the op has this input. */
 export const isNeeded = (op, input) => !input.optional || Boolean(NEEDED[op.name]?.[input.name]);
