@@ -8,19 +8,22 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /**
  * An LRU cache of the kernels loaded on a device, by variant. It holds {@link #KERNELS} kernels,
- * because the shapes of requests determine the variants; evicted kernels are rebuilt on demand.
+ * because the shapes of requests determine the variants, and as many again that {@linkplain
+ * Variant#isDefinedByRequest requests define}; evicted kernels are rebuilt on demand.
  */
 public final class KernelCache {
 
-  /** The capacity of the cache. */
+  /** The capacity for kernels of either kind. */
   public static final int KERNELS = 512;
 
   private final Device device;
   private final Consumer<LoadedKernel.Origin> onLookup;
   private final LruCache<Variant, LoadedKernel> loaded = new LruCache<>(KERNELS);
+  private final LruCache<Variant, LoadedKernel> defined = new LruCache<>(KERNELS);
 
   public KernelCache(Device device) {
     this(device, _ -> {});
@@ -45,7 +48,7 @@ public final class KernelCache {
 
   /** Returns the loaded kernels that spill, sorted by name. */
   public List<Spill> spills() {
-    return loaded.values().stream()
+    return Stream.concat(loaded.values().stream(), defined.values().stream())
         .filter(kernel -> kernel.spilledBytes() > 0)
         .map(kernel -> new Spill(kernel.kernel().name(), kernel.spilledBytes()))
         .sorted(Comparator.comparing(Spill::kernel))
@@ -54,19 +57,24 @@ public final class KernelCache {
 
   /** Returns whether the kernel of a variant is loaded. */
   public boolean holds(Variant variant) {
-    return loaded.find(variant) != null;
+    return kernelsLike(variant).find(variant) != null;
+  }
+
+  private LruCache<Variant, LoadedKernel> kernelsLike(Variant variant) {
+    return variant.isDefinedByRequest() ? defined : loaded;
   }
 
   /** Returns the kernel of a variant. The first call builds and loads it; concurrent calls wait. */
   public LoadedKernel get(Variant variant) {
-    var ready = loaded.find(variant);
+    var kernels = kernelsLike(variant);
+    var ready = kernels.find(variant);
     if (ready != null) {
       onLookup.accept(LoadedKernel.Origin.HIT);
       return ready;
     }
     var origin = new AtomicReference<>(LoadedKernel.Origin.HIT);
     var kernel =
-        loaded.get(
+        kernels.get(
             variant,
             _ -> {
               var built = variant.build();

@@ -79,7 +79,7 @@ public record Problem(Op op, Map<String, TensorType> inputs, Attributes attribut
   }
 
   private static String quoted(String value) {
-    return value.isEmpty() || value.contains(" ") || value.endsWith("]")
+    return value.isEmpty() || value.chars().anyMatch(Character::isWhitespace) || value.endsWith("]")
         ? "\"" + value + "\""
         : value;
   }

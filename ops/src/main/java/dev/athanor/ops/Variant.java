@@ -15,4 +15,12 @@ public interface Variant {
 
   /** Builds the kernel. */
   Kernel build();
+
+  /**
+   * Returns whether a request defines what the kernel computes, as an expression does. There are
+   * arbitrarily many such kernels, so they evict only each other.
+   */
+  default boolean isDefinedByRequest() {
+    return false;
+  }
 }

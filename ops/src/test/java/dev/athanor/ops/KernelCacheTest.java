@@ -19,7 +19,11 @@ import org.junit.jupiter.api.Test;
 class KernelCacheTest {
 
   /** A family of kernels, one for each head size. */
-  private record StoreHeadSize(int headSize) implements Variant {
+  private record StoreHeadSize(int headSize, boolean isDefinedByRequest) implements Variant {
+    StoreHeadSize(int headSize) {
+      this(headSize, false);
+    }
+
     @Override
     public String name() {
       return "store_" + headSize;
@@ -42,6 +46,21 @@ class KernelCacheTest {
       stream.download(out, 0, MemorySegment.ofArray(result));
     }
     return result[0];
+  }
+
+  @Test
+  void kernelsThatRequestsDefineEvictNoOthers() {
+    try (var device = new EmulatedDevice()) {
+      var kernels = new KernelCache(device);
+      var own = new StoreHeadSize(0);
+      kernels.get(own);
+      for (int headSize = 0; headSize <= KernelCache.KERNELS; headSize++) {
+        kernels.get(new StoreHeadSize(headSize, true));
+      }
+      assertThat(kernels.holds(own)).isTrue();
+      assertThat(kernels.holds(new StoreHeadSize(0, true))).isFalse();
+      assertThat(kernels.holds(new StoreHeadSize(KernelCache.KERNELS, true))).isTrue();
+    }
   }
 
   @Test

@@ -52,6 +52,11 @@ record MapVariant(Program program, int rank, List<Boolean> along, int vector, in
   }
 
   @Override
+  public boolean isDefinedByRequest() {
+    return true;
+  }
+
+  @Override
   public Kernel build() {
     return KernelBuilder.build(name(), THREADS, k -> new Writer(k).write());
   }
