@@ -106,7 +106,7 @@ class MatmulTest {
           x=u8[4]         | unsupported-dtype   | inputs.x     | input "x" is u8; relu supports
           x=f32[0]        | shape-mismatch      | inputs.x     | every extent must be at least 1
           z=f32[4]        | unknown-field       | inputs.z     | relu has no input "z"
-          x=f32[9999999999,9999999999] | shape-mismatch | outputs.y | y
+          x=f32[9999999999,9999999999] | shape-mismatch | inputs.x | the maximum is 2^63 - 1 bytes
           """)
   void rejectsInvalidProblemsWithAMessage(
       String problem, String code, String field, String message) {
