@@ -9,6 +9,6 @@ public final class ExampleOps implements OpProvider {
   @Override
   public List<Op> ops() {
     return List.of(
-        new Clamp(), new LogSoftmax(), new SquaredDistances(), RowSoftmax.op(), MaxPool.op());
+        new Clip(), new LogSoftmax(), new SquaredDistances(), RowSoftmax.op(), MaxPool.op());
   }
 }

@@ -229,7 +229,9 @@ class ConsoleTest extends BrowserTest {
     }
     page.reload();
 
-    var row = page.locator("#ops tbody tr").filter(named("sigmoid"));
+    var row =
+        page.locator("#ops tbody tr")
+            .filter(new Locator.FilterOptions().setHasText(Pattern.compile("^\\s*sigmoid")));
     assertThat(row.locator("td").first()).hasText(String.valueOf(earlier + 2));
     assertThat(row.locator("td").nth(2)).hasText(Pattern.compile("[\\d.]+ (µs|ms|s)"));
     assertThat(row.locator(".bar"))

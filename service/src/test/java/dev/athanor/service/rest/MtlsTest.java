@@ -57,7 +57,6 @@ class MtlsTest extends RestTest {
   /** Number of ops in the catalogue of the test. */
   private static final int OPS = 4;
 
-
   private static final char[] PASSWORD = "changeit".toCharArray();
   private static final String SPIFFE = "uri:spiffe://example.org/athanor/";
 

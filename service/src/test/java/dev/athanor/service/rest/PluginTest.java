@@ -57,10 +57,10 @@ class PluginTest {
             {"inputs": {"x": {"dtype": "f32", "shape": [4], "data": [-2, 0.5, 3, "NaN"]}},
              "attributes": {"low": -1}}
             """)
-        .post("/ops/clamp")
+        .post("/ops/clip")
         .then()
         .statusCode(200)
-        .body("kernel", equalTo("clamp_f32"))
+        .body("kernel", equalTo("clip_f32"))
         .body("outputs.y.data", equalTo(List.of(-1.0f, 0.5f, 1.0f, -1.0f)));
   }
 
@@ -191,10 +191,10 @@ class PluginTest {
         .statusCode(200)
         .body(
             "ops.name",
-            hasItems("clamp", "log-softmax", "squared-distances", "row-softmax", "max-pool"))
+            hasItems("clip", "log-softmax", "squared-distances", "row-softmax", "max-pool"))
         .body("ops.name", hasItem("matmul"));
     assertThat(given().get("/openapi.yaml").asString())
-        .contains("/ops/clamp:", "y = min(max(x, low), high)")
+        .contains("/ops/clip:", "y = min(max(x, low), high)")
         .contains("/ops/max-pool:", "y[r, p] = max x[r, window · p + i] for i < window");
   }
 
@@ -206,7 +206,7 @@ class PluginTest {
             """
             {"inputs": {"x": {"dtype": "f32", "shape": [1], "data": [0]}}, "attributes": {"low": 2}}
             """)
-        .post("/ops/clamp")
+        .post("/ops/clip")
         .then()
         .statusCode(400)
         .body("type", equalTo("urn:athanor:problem:invalid-attribute"))

@@ -30,20 +30,20 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 
 /** An op on elements, on the bare KernelBuilder: {@code y = min(max(x, low), high)}. */
-public final class Clamp implements Op {
+public final class Clip implements Op {
 
   private static final int THREADS = 128;
 
   @Override
   public OpDescription description() {
     return new OpDescription(
-        "clamp",
-        "Clamps each element to a range.",
+        "clip",
+        "Clips each element to a range.",
         List.of(new Input("x", "[…]", Set.of(DType.F32), false, "the input tensor")),
         List.of(
             Attribute.number("low", 0, "the minimum of y"),
             Attribute.number("high", 1, "the maximum of y")),
-        List.of(Output.of("y", "[…]", "f32", "the clamped tensor")),
+        List.of(Output.of("y", "[…]", "f32", "the clipped tensor")),
         "y = min(max(x, low), high)",
         "2·N");
   }
@@ -60,8 +60,8 @@ public final class Clamp implements Op {
     var x = inputs.get("x");
     long n = x.shape().elements();
     var outputs = Map.of("y", x);
-    var candidates = new Candidates("clamp", device);
-    var variant = new ClampVariant();
+    var candidates = new Candidates("clip", device);
+    var variant = new ClipVariant();
     if (candidates.runs(Target.SM_80, variant.name())) {
       candidates.offer(
           n,
@@ -81,10 +81,10 @@ public final class Clamp implements Op {
     return candidates.plans(outputs, Plan.Cost.of(2.0 * n, inputs, outputs));
   }
 
-  private record ClampVariant() implements Variant {
+  private record ClipVariant() implements Variant {
     @Override
     public String name() {
-      return "clamp_f32";
+      return "clip_f32";
     }
 
     @Override
