@@ -16,7 +16,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
@@ -48,13 +47,18 @@ record OpScenario(String text, Problem problem, boolean resident, Route route, l
     return problem.op().description();
   }
 
-  /** Returns the outputs to request: those that every call computes, and all of a list. */
-  private List<String> outputs(Set<String> computed) {
-    return op().outputs().stream()
-        .filter(output -> !output.optional() || output.series().isPresent())
-        .map(OpDescription.Output::name)
-        .filter(computed::contains)
-        .toList();
+  /** Returns the outputs to request: those that every call computes, or all of a list. */
+  private List<String> outputs(Map<String, dev.athanor.ops.HostTensor> inputs) {
+    return op().outputs().stream().anyMatch(output -> output.series().isPresent())
+        ? List.copyOf(reference(inputs).keySet())
+        : op().outputs().stream()
+            .filter(output -> !output.optional())
+            .map(OpDescription.Output::name)
+            .toList();
+  }
+
+  private Map<String, double[]> reference(Map<String, dev.athanor.ops.HostTensor> inputs) {
+    return problem.op().reference(inputs, problem.attributes());
   }
 
   @Override
@@ -67,15 +71,15 @@ record OpScenario(String text, Problem problem, boolean resident, Route route, l
       values.put(name, drawnValues);
       handles.put(name, target.http().upload(drawnValues));
     });
-    var reference = problem.op().reference(drawn, problem.attributes());
-    var call = new Call(op().name(), attributes(), outputs(reference.keySet()));
+    var call = new Call(op().name(), attributes(), outputs(drawn));
     var expected = new HashMap<String, HostTensor>();
-    runResident(target, call, handles)
-        .forEach((name, result) -> {
-          var contents = result.download();
-          check(name, contents, Objects.requireNonNull(reference.get(name), name));
-          expected.put(name, contents);
-        });
+    var results = runResident(target, call, handles);
+    var reference = reference(drawn);
+    results.forEach((name, result) -> {
+      var contents = result.download();
+      check(name, contents, Objects.requireNonNull(reference.get(name), name));
+      expected.put(name, contents);
+    });
     if (!resident) {
       AsyncOperations<HostTensor> operations =
           switch (route) {
