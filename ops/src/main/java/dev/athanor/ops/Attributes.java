@@ -33,7 +33,8 @@ public record Attributes(Map<String, Object> values) {
    * @param given JSON booleans, numbers, strings and lists; strings are also parsed as booleans,
    *     numbers and lists because query parameters and the command line are strings
    * @throws OpException.UnknownField for a name that the op does not have
-   * @throws OpException.InvalidAttribute for a value that the attribute does not accept
+   * @throws OpException.InvalidAttribute for a value that the attribute does not accept, or if a
+   *     required attribute is missing
    */
   public static Attributes of(OpDescription op, Map<String, ?> given) {
     for (var name : given.keySet()) {
@@ -49,15 +50,32 @@ public record Attributes(Map<String, Object> values) {
                         .collect(Collectors.joining(", "))));
       }
     }
-    var values = new HashMap<String, Object>();
+    var values = defaults(op);
     for (var attribute : op.attributes()) {
       if (given.containsKey(attribute.name())) {
         values.put(attribute.name(), read(attribute, given.get(attribute.name())));
-      } else if (!attribute.defaultValue().isEmpty()) {
-        values.put(attribute.name(), read(attribute, attribute.defaultValue()));
+      }
+    }
+    for (var attribute : op.attributes()) {
+      if (attribute.required() && !values.containsKey(attribute.name())) {
+        throw new OpException.InvalidAttribute(
+            attribute.name(),
+            "attribute \"%s\" is missing; %s requires it: %s"
+                .formatted(attribute.name(), op.name(), attribute.meaning()));
       }
     }
     return new Attributes(values);
+  }
+
+  /** Returns the values of the attributes that have a default. */
+  public static Map<String, Object> defaults(OpDescription op) {
+    var values = new HashMap<String, Object>();
+    for (var attribute : op.attributes()) {
+      if (!attribute.defaultValue().isEmpty()) {
+        values.put(attribute.name(), read(attribute, attribute.defaultValue()));
+      }
+    }
+    return values;
   }
 
   private static Object read(Attribute attribute, Object value) {

@@ -65,7 +65,7 @@ public record Problem(Op op, Map<String, TensorType> inputs, Attributes attribut
    */
   public String text() {
     var description = op.description();
-    var defaults = Attributes.of(description, Map.of()).values();
+    var defaults = Attributes.defaults(description);
     var given = new TreeMap<>(attributes.values());
     given.entrySet().removeIf(each -> each.getValue().equals(defaults.get(each.getKey())));
     var terms =

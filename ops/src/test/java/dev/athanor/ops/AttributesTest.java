@@ -123,6 +123,15 @@ class AttributesTest {
   }
 
   @Test
+  void rejectsMissingValues() {
+    var cast = Runner.op("cast").description();
+    assertThatThrownBy(() -> Attributes.of(cast, Map.of()))
+        .isInstanceOf(OpException.InvalidAttribute.class)
+        .hasMessage("attribute \"to\" is missing; cast requires it: dtype of y");
+    assertThat(Attributes.defaults(cast)).doesNotContainKey("to");
+  }
+
+  @Test
   void quotesLongValues() {
     assertRejected(
         Map.of("activation", "a".repeat(100)),

@@ -111,7 +111,7 @@ record OpScenario(String text, Problem problem, boolean resident, Route route, l
 
   /** Returns the attributes that differ from their defaults. */
   private Map<String, Object> attributes() {
-    var defaults = Attributes.of(op(), Map.of()).values();
+    var defaults = Attributes.defaults(op());
     var changed = new TreeMap<>(problem.attributes().values());
     changed.entrySet().removeIf(entry -> entry.getValue().equals(defaults.get(entry.getKey())));
     return changed;

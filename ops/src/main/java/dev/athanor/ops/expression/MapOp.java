@@ -8,25 +8,23 @@ import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
-import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.map.ElementwiseOps;
+import dev.athanor.ops.problem.Broadcast;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
@@ -105,11 +103,6 @@ record MapOp(OpDescription description, Optional<String> expression) implements 
     if (expression.isPresent()) {
       return Expression.of(expression.get(), dtypes, numbers(attributes), Optional.empty());
     }
-    if (!attributes.has(EXPRESSION)) {
-      throw new OpException.InvalidAttribute(
-          EXPRESSION,
-          "attribute \"%s\" is missing; give an expression such as x0 + x1".formatted(EXPRESSION));
-    }
     var constants =
         attributes.numbers(CONSTANTS).stream()
             .map(value -> new Expression.Constant(CONSTANTS, value))
@@ -121,11 +114,6 @@ record MapOp(OpDescription description, Optional<String> expression) implements 
   private List<Expression.Constant> numbers(Attributes attributes) {
     var constants = new ArrayList<Expression.Constant>();
     for (var attribute : description.attributes()) {
-      if (!attributes.has(attribute.name())) {
-        throw new OpException.InvalidAttribute(
-            attribute.name(),
-            "attribute \"%s\" is missing; give a number".formatted(attribute.name()));
-      }
       constants.add(new Expression.Constant(attribute.name(), attributes.number(attribute.name())));
     }
     return constants;
@@ -148,32 +136,6 @@ record MapOp(OpDescription description, Optional<String> expression) implements 
     return true;
   }
 
-  private static Shape broadcast(List<String> names, List<Shape> shapes) {
-    int rank = shapes.stream().mapToInt(Shape::rank).max().orElse(0);
-    var extents = new long[rank];
-    Arrays.fill(extents, 1);
-    for (int o = 0; o < shapes.size(); o++) {
-      var shape = shapes.get(o);
-      for (int i = 1; i <= shape.rank(); i++) {
-        long before = extents[rank - i];
-        if (shape.extent(-i) != before && shape.extent(-i) != 1 && before != 1) {
-          throw new OpException.ShapeMismatch(
-              names.get(o),
-              "%s %s and %s cannot be broadcast: counted from the last, all extents of a dimension must be equal or 1"
-                  .formatted(names.get(o), shape, others(names, shapes, o)));
-        }
-        extents[rank - i] = Math.max(before, shape.extent(-i));
-      }
-    }
-    return Shape.of(extents);
-  }
-
-  private static String others(List<String> names, List<Shape> shapes, int count) {
-    return IntStream.range(0, count)
-        .mapToObj(i -> names.get(i) + " " + shapes.get(i))
-        .collect(Collectors.joining(", "));
-  }
-
   @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
@@ -192,7 +154,7 @@ record MapOp(OpDescription description, Optional<String> expression) implements 
 
   private TensorType output(Map<String, TensorType> inputs, Expression compiled) {
     var shapes = inOrder(inputs).stream().map(TensorType::shape).toList();
-    return Checks.output("y", compiled.program().output(), broadcast(names(inputs), shapes));
+    return Checks.output("y", compiled.program().output(), Broadcast.shape(names(inputs), shapes));
   }
 
   @Override
@@ -219,15 +181,7 @@ record MapOp(OpDescription description, Optional<String> expression) implements 
 
   /** Returns the broadcast operand's number for an element of the result. */
   private static ScalarValue number(HostTensor operand, long element, Shape result) {
-    var shape = operand.type().shape();
-    long index = 0;
-    long step = 1;
-    long rest = element;
-    for (int i = 1; i <= shape.rank(); i++) {
-      index += shape.extent(-i) == 1 ? 0 : rest % result.extent(-i) * step;
-      rest /= result.extent(-i);
-      step *= shape.extent(-i);
-    }
+    long index = Broadcast.index(operand.type().shape(), element, result);
     var dtype = operand.type().dtype();
     return dtype.isFloat()
         ? ScalarValue.of(operand.get(index))

@@ -7,7 +7,6 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
-import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.Shape;
@@ -15,6 +14,7 @@ import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.problem.BoundInputs;
+import dev.athanor.ops.problem.Broadcast;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
@@ -82,10 +82,7 @@ record ElementwiseOp(
   }
 
   private static DType target(Attributes attributes) {
-    return DType.of(attributes.choice(TO))
-        .orElseThrow(() ->
-            new OpException.InvalidAttribute(
-                TO, "attribute \"%s\" is missing; give the dtype to cast to".formatted(TO)));
+    return DType.of(attributes.choice(TO)).orElseThrow();
   }
 
   /** Returns whether the last operand is an attribute. */
@@ -102,26 +99,8 @@ record ElementwiseOp(
   }
 
   private Shape shape(List<TensorType> operands) {
-    var x = operands.getFirst().shape();
-    var y = operands.getLast().shape();
-    return broadcasts ? broadcast(names().getFirst(), x, names().getLast(), y) : x;
-  }
-
-  private static Shape broadcast(String a, Shape x, String b, Shape y) {
-    int rank = Math.max(x.rank(), y.rank());
-    var extents = new long[rank];
-    for (int i = 1; i <= rank; i++) {
-      long one = i <= x.rank() ? x.extent(-i) : 1;
-      long other = i <= y.rank() ? y.extent(-i) : 1;
-      if (one != other && one != 1 && other != 1) {
-        throw new OpException.ShapeMismatch(
-            b,
-            "%s %s and %s %s cannot be broadcast: counted from the last, each pair of extents must be equal or contain a 1"
-                .formatted(a, x, b, y));
-      }
-      extents[rank - i] = Math.max(one, other);
-    }
-    return Shape.of(extents);
+    var shapes = operands.stream().map(TensorType::shape).toList();
+    return broadcasts ? Broadcast.shape(names(), shapes) : shapes.getFirst();
   }
 
   @Override
@@ -195,18 +174,8 @@ record ElementwiseOp(
         : value;
   }
 
-  /** Returns the broadcast operand's number for an element of the result. */
   private static double repeated(HostTensor operand, long element, Shape result) {
-    var shape = operand.type().shape();
-    long index = 0;
-    long step = 1;
-    long rest = element;
-    for (int i = 1; i <= shape.rank(); i++) {
-      index += shape.extent(-i) == 1 ? 0 : rest % result.extent(-i) * step;
-      rest /= result.extent(-i);
-      step *= shape.extent(-i);
-    }
-    return operand.get(index);
+    return operand.get(Broadcast.index(operand.type().shape(), element, result));
   }
 
   /** About one rounding of the exact value: the error of f32 arithmetic is much smaller. */

@@ -72,9 +72,6 @@ public final class BlockOp extends CopyOp {
           "x",
           "x has shape %s; it must be %s".formatted(x, description().inputs().getFirst().shape()));
     }
-    if (!attributes.has("block")) {
-      throw invalid(attributes, "block", "give the height and width of a block");
-    }
     long b = attributes.integer("block");
     boolean fits =
         toSpace

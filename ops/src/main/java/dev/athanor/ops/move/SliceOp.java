@@ -50,11 +50,6 @@ public final class SliceOp extends CopyOp {
   private static List<Integer> axes(Shape x, Attributes attributes) {
     var axes = Checks.axes(attributes, "axes", "x", x);
     int count = attributes.integers("starts").size();
-    for (var name : List.of("starts", "ends")) {
-      if (!attributes.has(name)) {
-        throw invalid(attributes, name, "give an index for each range");
-      }
-    }
     if (axes.isEmpty() && count > x.rank()) {
       throw invalid(
           attributes, "starts", "give at most %d values, as x has shape %s".formatted(x.rank(), x));

@@ -117,7 +117,7 @@ class RefusalsTest {
         Map.of("x", f32(3)),
         Map.of(),
         OpException.InvalidAttribute.class,
-        "attribute \"to\" is missing; give the dtype to cast to");
+        "attribute \"to\" is missing; cast requires it: dtype of y");
     assertRejected(
         "cast",
         Map.of("x", f32(3)),
