@@ -215,7 +215,9 @@ def expressions() -> dict[str, Example]:
         "less_equal": Example((whole, divisor), (whole <= divisor,)),
         "log": Example((positive,), (np.log(positive),)),
         "map": Example(
-            ([x, y],), (np.where(x > 0, x, 1.5 * y),), {"expression": "where(x > 0, x, c0 * x1)", "constants": [1.5]}
+            ([x, y],),
+            (np.where(x > 0, x, 1.5 * y),),
+            {"expression": "where(x > 0, x, c0 * x1)", "constants": [1.5]},
         ),
         "maximum": Example((whole, divisor), (np.maximum(whole, divisor),)),
         "minimum": Example((whole, divisor), (np.minimum(whole, divisor),)),
@@ -251,7 +253,11 @@ def copies() -> dict[str, Example]:
         "depth_to_space": ((image,), (blocks,), {"block": 2}),
         "expand": ((x[:, None],), (expanded,), {"shape": [4, 1]}),
         "flip": ((x,), (x[:, ::-1],), {"axes": [1]}),
-        "pad": ((x,), (np.pad(x, [(1, 0), (2, 3)], "reflect"),), {"before": [1, 2], "after": [0, 3], "mode": "reflect"}),
+        "pad": (
+            (x,),
+            (np.pad(x, [(1, 0), (2, 3)], "reflect"),),
+            {"before": [1, 2], "after": [0, 3], "mode": "reflect"},
+        ),
         "permute": ((image,), (image.transpose(0, 2, 3, 1),), {"axes": [0, 2, 3, 1]}),
         "roll": ((x,), (np.roll(x, (1, -2), (0, 1)),), {"shifts": [1, -2], "axes": [0, 1]}),
         "slice": ((x,), (x[2:0:-1, 1:7:3],), {"starts": [2, 1], "ends": [0, 7], "steps": [-1, 3]}),

@@ -1,6 +1,7 @@
 """Runs the tests of the onnx package with one node against a service, and counts what passes by operator.
 
-An operator may take several calls; only shapes are changed here. The packages athanor and onnx must be installed.
+An operator may take several calls; only shapes are changed here. The packages athanor and onnx must be
+installed.
 
 python3 onnx_nodes.py URL [OPERATOR ...]
 """
@@ -64,7 +65,8 @@ NAMES = {
 }  # fmt: skip
 
 EXPRESSIONS = {
-    "Abs": "abs(x)", "Neg": "-x", "Ceil": "ceil(x)", "Floor": "floor(x)", "Round": "round(x)", "Sqrt": "sqrt(x)",
+    "Abs": "abs(x)", "Neg": "-x", "Ceil": "ceil(x)", "Floor": "floor(x)", "Round": "round(x)",
+    "Sqrt": "sqrt(x)",
     "Exp": "exp(x)", "Log": "log(x)", "Sin": "sin(x)", "Cos": "cos(x)", "Tan": "tan(x)", "Tanh": "tanh(x)",
     "Sigmoid": "sigmoid(x)", "Erf": "erf(x)", "Sign": "sign(x)", "Reciprocal": "1 / x", "Relu": "relu(x)",
     "Softplus": "softplus(x)", "Not": "!x", "IsNaN": "isnan(x)", "Mish": "x * tanh(softplus(x))",
@@ -73,8 +75,9 @@ EXPRESSIONS = {
     "Asinh": "sign(x) * log(abs(x) + sqrt(x * x + 1))", "Acosh": "log(x + sqrt(x * x - 1))",
     "Atanh": "(log1p(x) - log1p(-x)) / 2",
     "Add": "x0 + x1", "Sub": "x0 - x1", "Mul": "x0 * x1", "Equal": "x0 == x1", "Greater": "x0 > x1",
-    "GreaterOrEqual": "x0 >= x1", "Less": "x0 < x1", "LessOrEqual": "x0 <= x1", "And": "x0 && x1", "Or": "x0 || x1",
-    "Xor": "x0 != x1", "BitwiseAnd": "x0 & x1", "BitwiseOr": "x0 | x1", "BitwiseXor": "x0 ^ x1",
+    "GreaterOrEqual": "x0 >= x1", "Less": "x0 < x1", "LessOrEqual": "x0 <= x1", "And": "x0 && x1",
+    "Or": "x0 || x1", "Xor": "x0 != x1", "BitwiseAnd": "x0 & x1", "BitwiseOr": "x0 | x1",
+    "BitwiseXor": "x0 ^ x1",
     "Where": "where(x0, x1, x2)", "PRelu": "where(x0 < 0, x0 * x1, x0)",
 }  # fmt: skip
 
@@ -317,7 +320,11 @@ def outcome(client: athanor.Athanor, case: Any) -> str:
             if one.dtype != other.dtype or one.shape != other.shape:
                 return f"wrong type: {other.dtype}{other.shape}, expected {one.dtype}{one.shape}"
             close = np.allclose(
-                one.astype(np.float64), other.astype(np.float64), case.rtol, max(case.atol, 1e-6), equal_nan=True
+                one.astype(np.float64),
+                other.astype(np.float64),
+                case.rtol,
+                max(case.atol, 1e-6),
+                equal_nan=True,
             )
             if not close:
                 return "wrong"
