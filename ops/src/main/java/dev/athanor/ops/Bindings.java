@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.Predicate;
 
 /**
  * The tensors and the workspace of a plan.
@@ -12,13 +13,14 @@ import java.util.Optional;
  * @param inputs by the names of the op's description
  * @param outputs tensors of the types of {@link Plan#outputs()}
  * @param workspace at least {@link Plan#workspaceBytes()} bytes; absent if that is 0
- * @param inPlace whether an output may be an input of the same type; see {@link Op#worksInPlace()}
+ * @param mayReplace whether an output may be the input of this name and of the same type; see
+ *     {@link Op#mayReplace}
  */
 public record Bindings(
     Map<String, DeviceTensor> inputs,
     Map<String, DeviceTensor> outputs,
     Optional<Buffer> workspace,
-    boolean inPlace) {
+    Predicate<String> mayReplace) {
 
   /**
    * Checks that outputs overlap no other tensor, except for an input in place.
@@ -31,7 +33,10 @@ public record Bindings(
     outputs = Map.copyOf(outputs);
     for (var output : outputs.entrySet()) {
       var others = new HashMap<>(inputs);
-      others.values().removeIf(input -> inPlace && input.equals(output.getValue()));
+      others
+          .entrySet()
+          .removeIf(input ->
+              input.getValue().equals(output.getValue()) && mayReplace.test(input.getKey()));
       requireApart(output, others, "input");
       requireApart(output, outputs, "output");
     }
@@ -42,7 +47,7 @@ public record Bindings(
       Map<String, DeviceTensor> inputs,
       Map<String, DeviceTensor> outputs,
       Optional<Buffer> workspace) {
-    this(inputs, outputs, workspace, false);
+    this(inputs, outputs, workspace, _ -> false);
   }
 
   private static void requireApart(

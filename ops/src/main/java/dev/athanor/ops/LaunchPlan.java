@@ -4,25 +4,66 @@ import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.ptx.Kernel;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * A plan that consists of a sequence of launches.
  *
  * @param kernel the name of the variant, which is that of the dominant step
  * @param steps in launch order; each sees the writes of earlier steps
+ * @param update the output that the steps change in part; empty if they write all outputs
  */
 public record LaunchPlan(
     String kernel,
     Map<String, TensorType> outputs,
     List<Step> steps,
+    Optional<Update> update,
     long workspaceBytes,
     Cost cost,
     String explain)
     implements Plan {
 
+  /**
+   * An output that starts with the contents of an input. They are copied first, unless the output
+   * is in the place of the input.
+   */
+  public record Update(String input, String output) {
+
+    private void enqueue(Stream stream, Bindings bindings) {
+      var from = bindings.input(input);
+      var to = bindings.output(output);
+      if (!from.equals(to)) {
+        stream.copy(from.buffer(), from.offset(), to.buffer(), to.offset(), to.type().bytes());
+      }
+    }
+  }
+
   public LaunchPlan {
     outputs = Map.copyOf(outputs);
     steps = List.copyOf(steps);
+  }
+
+  /** Creates a plan whose steps write all outputs. */
+  public LaunchPlan(
+      String kernel,
+      Map<String, TensorType> outputs,
+      List<Step> steps,
+      long workspaceBytes,
+      Cost cost,
+      String explain) {
+    this(kernel, outputs, steps, Optional.empty(), workspaceBytes, cost, explain);
+  }
+
+  /** Returns this plan for an output that its steps change in part. */
+  public LaunchPlan updating(String input, String output) {
+    return new LaunchPlan(
+        kernel,
+        outputs,
+        steps,
+        Optional.of(new Update(input, output)),
+        workspaceBytes,
+        cost,
+        explain);
   }
 
   @Override
@@ -50,6 +91,7 @@ public record LaunchPlan(
 
   @Override
   public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {
+    update.ifPresent(each -> each.enqueue(stream, bindings));
     for (var step : steps) {
       stream.launch(step.launch(kernels, bindings));
     }

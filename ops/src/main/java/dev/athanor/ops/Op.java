@@ -45,8 +45,10 @@ public interface Op {
    * Returns whether an output may share the memory of an input of the same type. This requires
    * that, in every kernel, only the thread that writes an element reads that element of the input,
    * and that it reads before it writes.
+   *
+   * @param input name of the input
    */
-  default boolean worksInPlace() {
+  default boolean mayReplace(String input) {
     return false;
   }
 

@@ -132,7 +132,7 @@ record MapOp(OpDescription description, Optional<String> expression) implements 
    * elements that it writes, of the same size.
    */
   @Override
-  public boolean worksInPlace() {
+  public boolean mayReplace(String input) {
     return true;
   }
 

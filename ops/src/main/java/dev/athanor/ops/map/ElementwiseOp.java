@@ -66,7 +66,7 @@ record ElementwiseOp(
    * writes.
    */
   @Override
-  public boolean worksInPlace() {
+  public boolean mayReplace(String input) {
     return true;
   }
 

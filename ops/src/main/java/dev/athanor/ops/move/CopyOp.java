@@ -177,7 +177,8 @@ abstract class CopyOp implements SampledOp {
     return references;
   }
 
-  private static long[] indices(Shape shape, long index) {
+  /** Returns the indices of an element. */
+  static long[] indices(Shape shape, long index) {
     var at = new long[shape.rank()];
     long rest = index;
     for (int i = at.length - 1; i >= 0; i--) {

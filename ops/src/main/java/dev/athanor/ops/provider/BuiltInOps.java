@@ -28,6 +28,7 @@ import dev.athanor.ops.move.SplitOp;
 import dev.athanor.ops.move.TileOp;
 import dev.athanor.ops.move.TransposeOp;
 import dev.athanor.ops.move.TriangleOp;
+import dev.athanor.ops.move.UpdateOp;
 import dev.athanor.ops.quant.Dequantize;
 import dev.athanor.ops.quant.QuantizeInt8;
 import dev.athanor.ops.reduce.ReduceOps;
@@ -87,6 +88,7 @@ public final class BuiltInOps implements OpProvider {
           new RollOp(),
           new FlipOp(),
           new TriangleOp(),
+          new UpdateOp(),
           new BlockOp(true),
           new BlockOp(false));
 
