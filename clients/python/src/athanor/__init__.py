@@ -17,7 +17,7 @@ from typing import Any
 
 from ._async import AsyncAthanor
 from ._client import Athanor
-from ._core import Step
+from ._core import Step, View
 from ._errors import AthanorError
 from ._http import Settings
 from ._tensor import AsyncTensor, Tensor
@@ -29,6 +29,7 @@ __all__ = [
     "AthanorError",
     "Step",
     "Tensor",
+    "View",
     "connect",
     "connect_async",
 ]

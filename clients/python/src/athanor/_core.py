@@ -25,15 +25,31 @@ JSON = "application/json"
 NAME = re.compile(r"(?!t_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
+class _Reference(TypedDict):
+    ref: str | BaseTensor
+
+
+class View(_Reference, total=False):
+    """Some elements of a tensor or of a pipeline's value, `ref`, as another tensor.
+
+    `offset` is the index of the first element, `strides` are the distances of elements along each dimension.
+    Without them, a view has all elements in another shape.
+    """
+
+    shape: Sequence[int]
+    offset: int
+    strides: Sequence[int]
+
+
 class Step(TypedDict, total=False):
     """A step of a pipeline, as `POST /pipelines/run` takes it.
 
-    `inputs` maps the op's inputs to names (of the pipeline's inputs or earlier outputs) or tensors, `outputs`
-    the op's outputs to new names. Attributes have the names that GET /ops lists, such as `transposeB`.
+    `inputs` maps the op's inputs to names (of the pipeline's inputs or earlier outputs), tensors or views of them,
+    `outputs` the op's outputs to new names. Attributes have the names that GET /ops lists, such as `transposeB`.
     """
 
     op: str
-    inputs: Mapping[str, str | BaseTensor]
+    inputs: Mapping[str, str | BaseTensor | View]
     attributes: Mapping[str, bool | int | float | str | Sequence[float]]
     outputs: Mapping[str, str]
 
@@ -349,7 +365,15 @@ def _json_step(step: Step, given: dict[str, Mapping[str, object]]) -> Mapping[st
     return {**step, "inputs": inputs}
 
 
-def _source(value: str | BaseTensor, given: dict[str, Mapping[str, object]]) -> str:
+def _source(
+    value: str | BaseTensor | View, given: dict[str, Mapping[str, object]]
+) -> str | Mapping[str, object]:
+    if isinstance(value, Mapping):
+        return {**value, "ref": _name(value["ref"], given)}
+    return _name(value, given)
+
+
+def _name(value: str | BaseTensor, given: dict[str, Mapping[str, object]]) -> str:
     """Returns what a step calls a value. The name of a tensor could be that of a value: it becomes an input."""
     if not isinstance(value, BaseTensor):
         return value

@@ -53,7 +53,7 @@ final class HttpTransport implements Transport {
     boolean binary =
         !host.isEmpty()
             && host.values().stream().allMatch(Safetensors::canHold)
-            && call.inputs().values().stream().noneMatch(Reshaped.class::isInstance);
+            && call.inputs().values().stream().noneMatch(TensorView.class::isInstance);
     var request =
         binary
             ? request("/ops/" + call.op(), arguments(call, targets), context)

@@ -40,7 +40,7 @@ final class Json {
       for (var step : program.steps()) {
         out.writeStartObject();
         out.writeStringProperty("op", step.op());
-        names(out, "inputs", step.inputs());
+        sources(out, step.inputs());
         attributes(out, step.attributes());
         names(out, "outputs", step.outputs());
         out.writeEndObject();
@@ -77,8 +77,8 @@ final class Json {
         out.writeBinary(values.toBytes());
       } else {
         out.writeStringProperty("handle", Session.handle(operand));
-        if (operand instanceof Reshaped view) {
-          shape(out, view.shape());
+        if (operand instanceof TensorView view) {
+          view(out, view);
         }
       }
       out.writeEndObject();
@@ -86,11 +86,42 @@ final class Json {
     out.writeEndObject();
   }
 
+  private static void view(JsonGenerator out, TensorView view) {
+    shape(out, view.shape());
+    if (view.offset() != null) {
+      out.writeNumberProperty("offset", view.offset());
+    }
+    if (!view.strides().isEmpty()) {
+      integers(out, "strides", view.strides());
+    }
+  }
+
   private static void shape(JsonGenerator out, List<Long> shape) {
-    out.writeName("shape");
+    integers(out, "shape", shape);
+  }
+
+  private static void integers(JsonGenerator out, String property, List<Long> values) {
+    out.writeName(property);
     out.writeStartArray();
-    shape.forEach(out::writeNumber);
+    values.forEach(out::writeNumber);
     out.writeEndArray();
+  }
+
+  private static void sources(JsonGenerator out, Map<String, Transport.Source> sources) {
+    out.writeName("inputs");
+    out.writeStartObject();
+    sources.forEach((name, source) -> {
+      if (source.view() == null) {
+        out.writeStringProperty(name, source.name());
+      } else {
+        out.writeName(name);
+        out.writeStartObject();
+        out.writeStringProperty("ref", source.name());
+        view(out, source.view());
+        out.writeEndObject();
+      }
+    });
+    out.writeEndObject();
   }
 
   private static void names(JsonGenerator out, String property, Map<String, String> names) {

@@ -3,12 +3,12 @@ package dev.athanor.client;
 import java.util.List;
 
 /** An input of an operation: a tensor on the device, a host tensor, or a pipeline's value. */
-public sealed interface Operand permits HostTensor, Tensor, Reshaped, Pipeline.Value {
+public sealed interface Operand permits HostTensor, Tensor, TensorView, Pipeline.Value {
 
   /**
    * Returns a view of this operand in another shape with the same number of elements.
    *
-   * @throws UnsupportedOperationException if this is an intermediate value of a pipeline
+   * @throws UnsupportedOperationException if this is a view with strides
    */
   Operand reshape(long... shape);
 

@@ -55,7 +55,12 @@ public final class Pipeline extends Operations<Pipeline.Value> {
 
     @Override
     public Operand reshape(long... shape) {
-      throw new UnsupportedOperationException("The values of a pipeline cannot be reshaped.");
+      return TensorView.reshaped(this, Shapes.list(shape));
+    }
+
+    /** Returns some elements as another tensor, like {@link Tensor#view}. */
+    public Operand view(long[] shape, long offset, long... strides) {
+      return TensorView.part(this, shape, offset, strides);
     }
   }
 
@@ -108,8 +113,8 @@ public final class Pipeline extends Operations<Pipeline.Value> {
         throw new IllegalArgumentException(
             "A step has no deadline, priority or target; set them on the pipeline.");
       }
-      var stepInputs = new LinkedHashMap<String, String>();
-      call.inputs().forEach((name, operand) -> stepInputs.put(name, name(operand)));
+      var stepInputs = new LinkedHashMap<String, Transport.Source>();
+      call.inputs().forEach((name, operand) -> stepInputs.put(name, source(operand)));
       var names = new LinkedHashMap<String, String>();
       var values = new LinkedHashMap<String, Value>();
       for (var output : call.outputs()) {
@@ -120,6 +125,12 @@ public final class Pipeline extends Operations<Pipeline.Value> {
       }
       steps.add(new Transport.Step(call.op(), stepInputs, call.attributes(), names));
       return CompletableFuture.completedFuture(values);
+    }
+
+    private Transport.Source source(Operand operand) {
+      return operand instanceof TensorView view && view.of() instanceof Value value
+          ? new Transport.Source(name(value), view)
+          : new Transport.Source(name(operand), null);
     }
 
     private String name(Operand operand) {

@@ -14,6 +14,7 @@ import dev.athanor.api.v1.RunPipelineRequest;
 import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.TensorData;
 import dev.athanor.api.v1.TensorList;
+import dev.athanor.api.v1.View;
 import java.time.Instant;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -42,11 +43,14 @@ final class Protos {
     var request = RunPipelineRequest.newBuilder();
     program.inputs().forEach((name, operand) -> request.putInputs(name, input(operand)));
     for (var step : program.steps()) {
-      var message =
-          PipelineStep.newBuilder()
-              .setOp(step.op())
-              .putAllInputs(step.inputs())
-              .putAllOutputs(step.outputs());
+      var message = PipelineStep.newBuilder().setOp(step.op()).putAllOutputs(step.outputs());
+      step.inputs()
+          .forEach((name, source) -> {
+            message.putInputs(name, source.name());
+            if (source.view() != null) {
+              message.putViews(name, view(source.view()));
+            }
+          });
       step.attributes().forEach((name, value) -> message.putAttributes(name, attribute(value)));
       request.addSteps(message);
     }
@@ -75,10 +79,21 @@ final class Protos {
                   .setData(UnsafeByteOperations.unsafeWrap(values.buffer())))
           .build();
     }
-    if (operand instanceof Reshaped view) {
-      input.addAllShape(view.shape());
+    if (operand instanceof TensorView view) {
+      input.addAllShape(view.shape()).addAllStrides(view.strides());
+      if (view.offset() != null) {
+        input.setOffset(view.offset());
+      }
     }
     return input.setHandle(Session.handle(operand)).build();
+  }
+
+  private static View view(TensorView view) {
+    var message = View.newBuilder().addAllShape(view.shape()).addAllStrides(view.strides());
+    if (view.offset() != null) {
+      message.setOffset(view.offset());
+    }
+    return message.build();
   }
 
   private static AttributeValue attribute(Object value) {

@@ -279,8 +279,8 @@ final class Session implements AutoCloseable {
     if (operand instanceof Tensor tensor) {
       return tensor.handle();
     }
-    if (operand instanceof Reshaped view) {
-      return view.tensor().handle();
+    if (operand instanceof TensorView view) {
+      return handle(view.of());
     }
     throw new IllegalArgumentException(
         "A value of a pipeline can be an input of the same pipeline only.");

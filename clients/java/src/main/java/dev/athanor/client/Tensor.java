@@ -159,7 +159,18 @@ public final class Tensor implements Operand, AutoCloseable {
 
   @Override
   public Operand reshape(long... shape) {
-    return new Reshaped(this, Operand.reshaped(shape(), shape));
+    return TensorView.reshaped(this, Operand.reshaped(shape(), shape));
+  }
+
+  /**
+   * Returns some elements as another tensor, without a copy on the device if they are dense and
+   * start at a multiple of 16 bytes.
+   *
+   * @param offset the index of the first element
+   * @param strides the distance of elements along each dimension; none for dense elements
+   */
+  public Operand view(long[] shape, long offset, long... strides) {
+    return TensorView.part(this, shape, offset, strides);
   }
 
   /**

@@ -42,10 +42,18 @@ interface Transport extends AutoCloseable {
     }
   }
 
-  /** A step of a pipeline; inputs and outputs map the operation's names to names or handles. */
+  /**
+   * What a step of a pipeline reads.
+   *
+   * @param name a name or a handle
+   * @param view the part to read; null for all of it
+   */
+  record Source(String name, @Nullable TensorView view) {}
+
+  /** A step of a pipeline; inputs and outputs map the operation's names to sources and names. */
   record Step(
       String op,
-      Map<String, String> inputs,
+      Map<String, Source> inputs,
       Map<String, Object> attributes,
       Map<String, String> outputs) {}
 

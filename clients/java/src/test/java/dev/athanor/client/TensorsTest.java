@@ -231,6 +231,29 @@ class TensorsTest {
   }
 
   @Test
+  void readsParts() {
+    try (var tensor = athanor.upload(HostTensor.of(new float[] {1, 2, 3, 4, 5, 6}))) {
+      var columns = tensor.view(new long[] {3, 2}, 0, 1, 3);
+      assertThat(athanor.inline().scale(columns).toFloats()).containsExactly(1, 4, 2, 5, 3, 6);
+      assertThat(athanor.inline().scale(tensor.view(new long[] {2}, 4)).toFloats())
+          .containsExactly(5, 6);
+      var p = athanor.pipeline();
+      var twice = p.scale(columns, o -> o.factor(2));
+      var part = p.scale(twice.reshape(2, 3));
+      var rest = p.scale(twice.view(new long[] {1, 2}, 1));
+      var result = p.inline(part).inline(rest).run();
+      assertThat(result.values(part).toFloats()).containsExactly(2, 8, 4, 10, 6, 12);
+      assertThat(result.values(rest).toFloats()).containsExactly(8, 4);
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> tensor.view(new long[] {2, 3}, 0, 1))
+          .withMessage("A view of 2 dimensions needs as many strides, or none, but has 1.");
+      assertThatExceptionOfType(UnsupportedOperationException.class)
+          .isThrownBy(() -> columns.reshape(6))
+          .withMessage("A view with strides cannot be reshaped.");
+    }
+  }
+
+  @Test
   void listsAndDeletesAScope() {
     var scope = UUID.randomUUID().toString();
     var first = athanor.upload(MATRIX, o -> o.scope(scope).name("first"));

@@ -18,7 +18,8 @@ import tools.jackson.core.JsonToken;
 import tools.jackson.core.exc.JacksonIOException;
 
 /**
- * Tensors in JSON: {@code {"dtype", "shape", "data" | "base64"}} or {@code {"handle", "shape"}}.
+ * Tensors in JSON: {@code {"dtype", "shape", "data" | "base64"}} or {@code {"handle", "shape",
+ * "offset", "strides"}}.
  */
 public final class TensorJson {
 
@@ -31,11 +32,19 @@ public final class TensorJson {
      * A resident tensor.
      *
      * @param shape the shape to reinterpret it as; null for its own
+     * @param offset the index of its first element; null if not given
+     * @param strides the distance of elements along each dimension; null if not given
      */
-    record Handle(String handle, @Nullable List<Long> shape) implements Source {}
+    record Handle(
+        String handle,
+        @Nullable List<Long> shape,
+        @Nullable Long offset,
+        @Nullable List<Long> strides)
+        implements Source {}
   }
 
-  private static final List<String> KEYS = List.of("dtype", "shape", "data", "base64", "handle");
+  private static final List<String> KEYS =
+      List.of("dtype", "shape", "data", "base64", "handle", "offset", "strides");
 
   private final JsonParser parser;
   private final String path;
@@ -46,6 +55,8 @@ public final class TensorJson {
   private @Nullable JsonElements elements;
   private @Nullable ByteSink base64;
   private @Nullable String handle;
+  private @Nullable Long offset;
+  private @Nullable List<Long> strides;
 
   private TensorJson(JsonParser parser, String path, DecodeBudget budget) {
     this.parser = parser;
@@ -77,6 +88,8 @@ public final class TensorJson {
         case "data" -> elements = JsonElements.read(parser, path, dtype, budget);
         case "base64" -> base64 = base64();
         case "handle" -> handle = Json.string(parser, at("handle"), Code.INVALID_TENSOR);
+        case "offset" -> offset = integer(parser, at("offset"), 0);
+        case "strides" -> strides = integers(parser, at("strides"), 0);
         default -> throw Json.unknown(path, key, KEYS);
       }
     }
@@ -89,10 +102,16 @@ public final class TensorJson {
       if (dtype != null || hasData || base64 != null) {
         throw invalid(
             subject(),
-            "%s has a handle together with dtype or data; a handle allows only a shape"
+            "%s has a handle together with dtype or data; a handle allows only shape, offset and strides"
                 .formatted(what()));
       }
-      return new Source.Handle(handle, shape);
+      return new Source.Handle(handle, shape, offset, strides);
+    }
+    if (offset != null || strides != null) {
+      throw invalid(
+          subject(),
+          "%s has %s but no handle; give the elements in order"
+              .formatted(what(), offset != null ? "an offset" : "strides"));
     }
     if (hasData == (base64 != null)) {
       throw invalid(
@@ -119,28 +138,41 @@ public final class TensorJson {
    * @throws Failure.Refused with {@code invalid-tensor} unless it is a list of integers
    */
   public static List<Long> shape(JsonParser parser, String field) {
+    return integers(parser, field, 1);
+  }
+
+  /**
+   * Reads a list with one integer for each dimension.
+   *
+   * @param least the least valid integer, for errors
+   */
+  public static List<Long> integers(JsonParser parser, String field, long least) {
     if (parser.currentToken() != JsonToken.START_ARRAY) {
       throw invalid(
           field,
           "%s must be a list of integers, got %s"
               .formatted(field, Json.name(parser.currentToken())));
     }
-    var extents = new ArrayList<Long>();
+    var integers = new ArrayList<Long>();
     while (parser.nextToken() != JsonToken.END_ARRAY) {
-      var at = "%s[%d]".formatted(field, extents.size());
-      if (parser.currentToken() != JsonToken.VALUE_NUMBER_INT
-          || parser.getNumberType() == JsonParser.NumberType.BIG_INTEGER) {
-        throw invalid(
-            at,
-            "%s must be an integer of at least 1, got %s"
-                .formatted(at, excerpt(parser.getString())));
-      }
-      extents.add(parser.getLongValue());
-      if (extents.size() > Tensors.MAX_RANK) {
+      integers.add(integer(parser, "%s[%d]".formatted(field, integers.size()), least));
+      if (integers.size() > Tensors.MAX_RANK) {
         throw invalid(field, "%s has more than %d dimensions".formatted(field, Tensors.MAX_RANK));
       }
     }
-    return extents;
+    return integers;
+  }
+
+  /** Reads an integer; {@code least} is the least valid one, for errors. */
+  public static long integer(JsonParser parser, String field, long least) {
+    if (parser.currentToken() != JsonToken.VALUE_NUMBER_INT
+        || parser.getNumberType() == JsonParser.NumberType.BIG_INTEGER) {
+      throw invalid(
+          field,
+          "%s must be an integer of at least %d, got %s"
+              .formatted(field, least, excerpt(parser.getString())));
+    }
+    return parser.getLongValue();
   }
 
   private ByteSink base64() {

@@ -9,6 +9,8 @@ import dev.athanor.ops.Op;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.move.Layout;
+import dev.athanor.ops.move.PackedPlan;
 import dev.athanor.ops.tune.Planner;
 import dev.athanor.service.metrics.Metrics;
 import java.util.List;
@@ -24,7 +26,11 @@ import org.slf4j.LoggerFactory;
 /** A device with its memory, plan cache, kernel cache and metrics. */
 public final class DeviceRuntime implements AutoCloseable {
 
-  private record PlanKey(String op, Map<String, TensorType> inputs, Attributes attributes) {}
+  private record PlanKey(
+      String op,
+      Map<String, TensorType> inputs,
+      Attributes attributes,
+      Map<String, Layout> layouts) {}
 
   private static final Logger LOG = LoggerFactory.getLogger(DeviceRuntime.class);
 
@@ -90,12 +96,17 @@ public final class DeviceRuntime implements AutoCloseable {
   /**
    * Plans a problem and loads its kernels, so that streams never wait for compilation.
    *
+   * @param layouts the layouts of inputs that are not dense
    * @param onPlan called with each problem that is planned for the first time
    * @throws dev.athanor.service.failure.Failure if the device reports a fault
    */
   public Plan plan(
-      Op op, Map<String, TensorType> inputs, Attributes attributes, Consumer<Problem> onPlan) {
-    var key = new PlanKey(op.description().name(), Map.copyOf(inputs), attributes);
+      Op op,
+      Map<String, TensorType> inputs,
+      Attributes attributes,
+      Map<String, Layout> layouts,
+      Consumer<Problem> onPlan) {
+    var key = new PlanKey(op.description().name(), Map.copyOf(inputs), attributes, layouts);
     var known = plans.find(key);
     try {
       return known != null && known.isLoaded(kernels)
@@ -103,7 +114,9 @@ public final class DeviceRuntime implements AutoCloseable {
           : memory
               .threads()
               .call(() ->
-                  load(plans.get(key, _ -> plan(new Problem(op, inputs, attributes), onPlan))));
+                  load(
+                      plans.get(
+                          key, _ -> plan(new Problem(op, inputs, attributes), layouts, onPlan))));
     } catch (DeviceException e) {
       throw memory.explain(e);
     }
@@ -114,10 +127,12 @@ public final class DeviceRuntime implements AutoCloseable {
     return plan;
   }
 
-  private Plan plan(Problem problem, Consumer<Problem> onPlan) {
+  private Plan plan(Problem problem, Map<String, Layout> layouts, Consumer<Problem> onPlan) {
     var chosen = planner.plan(problem);
     onPlan.accept(problem);
-    return chosen;
+    return layouts.isEmpty()
+        ? chosen
+        : new PackedPlan(chosen, problem.inputs(), layouts, device.capability());
   }
 
   /** Plans a problem with the fastest kernel. */

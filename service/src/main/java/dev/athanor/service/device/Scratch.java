@@ -19,7 +19,8 @@ public final class Scratch {
     this.memory = memory;
   }
 
-  private Buffer take(long bytes) {
+  /** Allocates memory. */
+  public Buffer take(long bytes) {
     var buffer = memory.allocate(bytes);
     taken.add(buffer);
     return buffer;

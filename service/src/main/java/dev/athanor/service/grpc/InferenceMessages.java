@@ -125,7 +125,8 @@ final class InferenceMessages {
           input.getDatatype().isEmpty()
               ? null
               : Datatypes.of(input.getDatatype(), field + ".datatype"),
-          input.getShapeCount() == 0 ? null : input.getShapeList());
+          InferenceRequest.view(
+              parameters, input.getShapeCount() == 0 ? null : input.getShapeList(), field));
     }
     if (isRaw && input.hasContents()) {
       throw invalid(

@@ -6,6 +6,7 @@ import dev.athanor.api.v1.OutputTarget;
 import dev.athanor.api.v1.PipelineStep;
 import dev.athanor.api.v1.RunPipelineRequest;
 import dev.athanor.api.v1.RunRequest;
+import dev.athanor.api.v1.View;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.Op;
 import dev.athanor.service.codec.Json;
@@ -18,11 +19,13 @@ import dev.athanor.service.run.OpNames;
 import dev.athanor.service.run.Pipeline;
 import dev.athanor.service.stream.RequestContext;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /** Converts run requests from messages. */
 final class RunMessages {
@@ -100,6 +103,7 @@ final class RunMessages {
     return new Pipeline.Step(
         find(catalogue, step.getOp(), path + "op"),
         step.getInputsMap(),
+        views(step.getViewsMap()),
         attributes(step.getAttributesMap(), path + "attributes."),
         step.getOutputsMap());
   }
@@ -114,24 +118,52 @@ final class RunMessages {
   private static Call.Input input(InputTensor input, String field) {
     return switch (input.getSourceCase()) {
       case INLINE -> {
-        if (input.getShapeCount() > 0) {
+        var extra =
+            input.getShapeCount() > 0
+                ? "shape"
+                : input.hasOffset() ? "offset" : input.getStridesCount() > 0 ? "strides" : null;
+        if (extra != null) {
           throw new Failure.Refused(
               Code.INVALID_TENSOR,
-              field + ".shape",
-              "%s.shape is given, but inline has its own shape; remove %1$s.shape"
-                  .formatted(field));
+              field + "." + extra,
+              "%s.%s is given, but inline has its own shape; remove %1$s.%2$s"
+                  .formatted(field, extra));
         }
         yield new Call.Input.Inline(Messages.tensor(input.getInline(), field + ".inline"));
       }
       case HANDLE ->
           new Call.Input.Resident(
-              input.getHandle(), input.getShapeCount() == 0 ? null : input.getShapeList());
+              input.getHandle(),
+              view(
+                  input.getShapeList(),
+                  input.hasOffset() ? input.getOffset() : null,
+                  input.getStridesList()));
       case SOURCE_NOT_SET ->
           throw new Failure.Refused(
               Code.INVALID_TENSOR,
               field,
               "%s is empty; it must be inline or a handle".formatted(field));
     };
+  }
+
+  private static Call.@Nullable View view(
+      List<Long> shape, @Nullable Long offset, List<Long> strides) {
+    return Call.View.of(shape.isEmpty() ? null : shape, offset, strides.isEmpty() ? null : strides);
+  }
+
+  private static Map<String, Call.View> views(Map<String, View> given) {
+    var views = new HashMap<String, Call.View>();
+    given.forEach((name, each) -> {
+      var view =
+          view(
+              each.getShapeList(),
+              each.hasOffset() ? each.getOffset() : null,
+              each.getStridesList());
+      if (view != null) {
+        views.put(name, view);
+      }
+    });
+    return views;
   }
 
   private static Map<String, Object> attributes(Map<String, AttributeValue> given, String path) {

@@ -107,7 +107,7 @@ final class Calls {
       case InferenceRequest.Input.Data(_, var tensor) -> new Call.Input.Inline(tensor);
       case InferenceRequest.Input.Handle given -> {
         checkType(given, tensors);
-        yield new Call.Input.Resident(given.handle(), given.shape());
+        yield new Call.Input.Resident(given.handle(), given.view());
       }
     };
   }

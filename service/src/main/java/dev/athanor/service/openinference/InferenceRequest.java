@@ -8,6 +8,7 @@ import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
+import dev.athanor.service.run.Call.View;
 import dev.athanor.service.run.OpNames;
 import java.util.Collection;
 import java.util.List;
@@ -33,6 +34,12 @@ public record InferenceRequest(
    * The parameter with the handle of a resident input, or of the tensor that an output overwrites.
    */
   public static final String TENSOR_HANDLE = "tensor_handle";
+
+  /** The parameter with the index of the first element to read of a resident input. */
+  public static final String TENSOR_OFFSET = "tensor_offset";
+
+  /** The parameter with the distance of elements along each dimension of a resident input. */
+  public static final String TENSOR_STRIDES = "tensor_strides";
 
   /** The parameter of an output that is kept on the device. */
   public static final String TENSOR_STORE = "tensor_store";
@@ -68,8 +75,8 @@ public record InferenceRequest(
     /** Data sent with the request. */
     record Data(String name, HostTensor tensor) implements Input {}
 
-    /** A resident tensor, which must match the dtype and the shape if given. */
-    record Handle(String name, String handle, @Nullable DType dtype, @Nullable List<Long> shape)
+    /** A resident tensor, which must match the dtype if given, or a view of it. */
+    record Handle(String name, String handle, @Nullable DType dtype, @Nullable View view)
         implements Input {}
   }
 
@@ -125,8 +132,48 @@ public record InferenceRequest(
    * @throws Failure.Refused with {@code unknown-field} for any other parameter
    */
   public static @Nullable String handle(Map<String, Object> parameters, String field) {
-    checkNames(parameters, field, List.of(TENSOR_HANDLE));
+    checkNames(parameters, field, List.of(TENSOR_HANDLE, TENSOR_OFFSET, TENSOR_STRIDES));
     return text(parameters, field);
+  }
+
+  /**
+   * Returns what to read of a resident input, by its parameters; null for all of it.
+   *
+   * @param shape the shape of the input; null if absent
+   * @param field the path of the input in the request
+   */
+  public static @Nullable View view(
+      Map<String, Object> parameters, @Nullable List<Long> shape, String field) {
+    var offset =
+        switch (parameters.get(TENSOR_OFFSET)) {
+          case null -> null;
+          case Integer value when value >= 0 -> (Long) (long) value;
+          case Long value when value >= 0 -> value;
+          case Object other ->
+              throw invalid(
+                  field + ".parameters." + TENSOR_OFFSET,
+                  other,
+                  "must be an integer of at least 0");
+        };
+    return View.of(shape, offset, strides(parameters.get(TENSOR_STRIDES), field));
+  }
+
+  private static @Nullable List<Long> strides(@Nullable Object given, String field) {
+    if (given == null) {
+      return null;
+    }
+    var texts =
+        given instanceof List<?> list
+            ? list.stream().map(Object::toString).toList()
+            : given.toString().isEmpty()
+                ? List.<String>of()
+                : List.of(given.toString().split(",", -1));
+    try {
+      return texts.stream().map(Long::valueOf).toList();
+    } catch (NumberFormatException e) {
+      throw invalid(
+          field + ".parameters." + TENSOR_STRIDES, given, "must be integers such as \"256,1\"");
+    }
   }
 
   /**

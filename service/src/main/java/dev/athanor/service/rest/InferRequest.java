@@ -21,6 +21,7 @@ import dev.athanor.service.openinference.InferenceRequest;
 import dev.athanor.service.openinference.InferenceRequest.Input;
 import dev.athanor.service.openinference.InferenceRequest.Output;
 import dev.athanor.service.openinference.Model;
+import dev.athanor.service.run.Call.View;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -153,7 +154,8 @@ record InferRequest(
       @Nullable List<Long> shape,
       @Nullable JsonElements data,
       @Nullable Long size,
-      @Nullable String handle) {
+      @Nullable String handle,
+      @Nullable View view) {
 
     String field() {
       return "inputs." + name;
@@ -169,7 +171,7 @@ record InferRequest(
 
     Input fromJson() {
       if (handle != null) {
-        return new Input.Handle(name, handle, dtype, shape);
+        return new Input.Handle(name, handle, dtype, view);
       }
       if (data == null) {
         throw new Failure.Refused(
@@ -294,7 +296,8 @@ record InferRequest(
             at,
             "%s has both data and binary_data_size; give only one".formatted(at));
       }
-      inputs.add(new Given(named(name, position), dtype, shape, data, size, handle));
+      var view = handle == null ? null : InferenceRequest.view(given, shape, at);
+      inputs.add(new Given(named(name, position), dtype, shape, data, size, handle, view));
     }
 
     private void output(String position) {

@@ -4,6 +4,7 @@ import dev.athanor.ops.Catalogue;
 import dev.athanor.service.codec.AttributeValues;
 import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -29,6 +30,7 @@ import tools.jackson.core.JsonToken;
 record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
 
   private static final List<String> KEYS = List.of("inputs", "steps", "outputs");
+  private static final List<String> SOURCE_KEYS = List.of("ref", "shape", "offset", "strides");
   private static final List<String> STEP_KEYS = List.of("op", "inputs", "attributes", "outputs");
 
   /**
@@ -109,6 +111,7 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
     private Pipeline.Step step(String path) {
       var op = new String[1];
       var from = new LinkedHashMap<String, String>();
+      var views = new HashMap<String, Call.View>();
       var attributes = new LinkedHashMap<String, Object>();
       var to = new LinkedHashMap<String, String>();
       RequestJson.members(
@@ -119,7 +122,12 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
             var at = path + "." + key;
             switch (key) {
               case "op" -> op[0] = Json.string(parser, at, Code.UNKNOWN_OP);
-              case "inputs" -> names(at, Code.INVALID_TENSOR, from);
+              case "inputs" ->
+                  RequestJson.members(
+                      parser,
+                      at,
+                      Code.INVALID_TENSOR,
+                      name -> source(name, at + "." + name, from, views));
               case "attributes" ->
                   RequestJson.members(
                       parser,
@@ -137,7 +145,43 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
             "%s.op is missing; it names the op to run".formatted(path));
       }
       var found = OpController.find(catalogue, op[0], path + ".op");
-      return new Pipeline.Step(found, from, attributes, to);
+      return new Pipeline.Step(found, from, views, attributes, to);
+    }
+
+    /** Reads the source of an input: a name, or an object with the name and a view. */
+    private void source(
+        String input, String path, Map<String, String> from, Map<String, Call.View> views) {
+      if (parser.currentToken() != JsonToken.START_OBJECT) {
+        from.put(input, Json.string(parser, path, Code.INVALID_TENSOR));
+        return;
+      }
+      var lists = new HashMap<String, List<Long>>();
+      var offset = new Long[1];
+      RequestJson.members(
+          parser,
+          path,
+          Code.INVALID_TENSOR,
+          key -> {
+            var at = path + "." + key;
+            switch (key) {
+              case "ref" -> from.put(input, Json.string(parser, at, Code.INVALID_TENSOR));
+              case "shape" -> lists.put(key, TensorJson.shape(parser, at));
+              case "strides" -> lists.put(key, TensorJson.integers(parser, at, 0));
+              case "offset" -> offset[0] = TensorJson.integer(parser, at, 0);
+              default -> throw Json.unknown(path, key, SOURCE_KEYS);
+            }
+          });
+      if (!from.containsKey(input)) {
+        throw new Failure.Refused(
+            Code.INVALID_TENSOR,
+            path + ".ref",
+            "%s.ref is missing; it names an earlier output, an input of the pipeline, or a stored tensor"
+                .formatted(path));
+      }
+      var view = Call.View.of(lists.get("shape"), offset[0], lists.get("strides"));
+      if (view != null) {
+        views.put(input, view);
+      }
     }
 
     private void names(String path, Code code, Map<String, String> names) {

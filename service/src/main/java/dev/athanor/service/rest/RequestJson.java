@@ -38,8 +38,8 @@ final class RequestJson {
   static Call.Input input(JsonParser parser, String path, DecodeBudget budget) {
     return switch (TensorJson.read(parser, path, budget)) {
       case TensorJson.Source.Inline(var tensor) -> new Call.Input.Inline(tensor);
-      case TensorJson.Source.Handle(var handle, var shape) ->
-          new Call.Input.Resident(handle, shape);
+      case TensorJson.Source.Handle(var handle, var shape, var offset, var strides) ->
+          new Call.Input.Resident(handle, Call.View.of(shape, offset, strides));
     };
   }
 

@@ -74,7 +74,7 @@ final class BatchLaunch {
    * Creates the batch of a run of one step.
    *
    * @param kernel the kernel that the batch must use; null for any
-   * @param handles the handles of resident inputs
+   * @param handles the handles of resident inputs, and where their elements start
    * @param runtime the device of the run
    * @return empty if the run cannot share a launch or is too large to benefit
    */
@@ -87,6 +87,9 @@ final class BatchLaunch {
       DeviceRuntime runtime) {
     var types = new HashMap<String, TensorType>();
     step.inputs().forEach((name, value) -> types.put(name, value.type()));
+    if (!RunStep.layouts(step.inputs()).isEmpty()) {
+      return Optional.empty();
+    }
     return op.rows(types, attributes)
         .flatMap(rows -> {
           var row = new HashMap<String, TensorType>();

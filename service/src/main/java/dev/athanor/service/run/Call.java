@@ -50,18 +50,39 @@ public record Call(
     /**
      * A resident tensor.
      *
-     * @param shape the shape to reinterpret it as, with the same number of elements; null for its
-     *     own
+     * @param view what to read of it; null for all of it in its own shape
      */
-    record Resident(String handle, @Nullable List<Long> shape) implements Input {
-      public Resident {
-        shape = shape == null ? null : List.copyOf(shape);
-      }
+    record Resident(String handle, @Nullable View view) implements Input {
 
       /** Creates a reference to a resident tensor in its own shape. */
       public Resident(String handle) {
         this(handle, null);
       }
+    }
+  }
+
+  /**
+   * Some elements of a tensor as another tensor. Without an offset and strides, it has the same
+   * number of elements.
+   *
+   * @param shape null for the tensor's own
+   * @param offset index of the first element in the tensor; null for 0
+   * @param strides distance of consecutive elements along each dimension; null for those of a dense
+   *     tensor
+   */
+  public record View(
+      @Nullable List<Long> shape, @Nullable Long offset, @Nullable List<Long> strides) {
+    public View {
+      shape = shape == null ? null : List.copyOf(shape);
+      strides = strides == null ? null : List.copyOf(strides);
+    }
+
+    /** Returns a view, or null if nothing is given. */
+    public static @Nullable View of(
+        @Nullable List<Long> shape, @Nullable Long offset, @Nullable List<Long> strides) {
+      return shape == null && offset == null && strides == null
+          ? null
+          : new View(shape, offset, strides);
     }
   }
 

@@ -9,14 +9,11 @@ import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.service.device.DeviceMemory;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -24,8 +21,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A pipeline captured as a CUDA graph with memory of its own. Each run uploads inputs into that
- * memory, launches the graph, and copies the outputs out. Intermediates reuse the memory of values
- * that no later step reads. Used by one run at a time.
+ * memory, launches the graph, and copies the outputs out, except those that overwrite resident
+ * tensors in place. Used by one run at a time.
  */
 final class CapturedPipeline implements AutoCloseable {
 
@@ -37,7 +34,6 @@ final class CapturedPipeline implements AutoCloseable {
   private final DeviceMemory memory;
 
   private final List<Buffer> owned = new ArrayList<>();
-  private final Map<Long, Deque<Buffer>> reusable = new HashMap<>();
   private final Map<Integer, DeviceTensor> tensors = new HashMap<>();
   private @Nullable Graph graph;
 
@@ -73,16 +69,14 @@ final class CapturedPipeline implements AutoCloseable {
    * @throws DeviceException.OutOfMemory if the device has no spare memory for it
    */
   void capture(Device device, KernelCache kernels) {
-    for (int i = 0; i < key.values().size(); i++) {
-      var value = key.values().get(i);
-      if (value.resident() != null) {
-        tensors.put(i, new DeviceTensor(value.type(), value.resident()));
-      }
-    }
-    key.uploads().forEach(this::allocate);
+    var plan = MemoryPlan.of(key, Set.of());
+    plan.place(key, this::spare, Map.of(), tensors::put);
+    var workspace = plan.workspace(this::spare);
     var bindings = new ArrayList<Bindings>();
-    for (int i = 0; i < key.stages().size(); i++) {
-      bindings.add(bind(i));
+    for (var stage : key.stages()) {
+      bindings.add(
+          new Bindings(
+              tensors(stage.inputs()), tensors(stage.outputs()), workspace, stage.mayReplace()));
     }
     graph =
         device.capture(stream -> {
@@ -92,46 +86,16 @@ final class CapturedPipeline implements AutoCloseable {
         });
   }
 
-  private Bindings bind(int index) {
-    var stage = key.stages().get(index);
-    stage.outputs().values().forEach(this::allocate);
-    long bytes = stage.plan().workspaceBytes();
-    var workspace = bytes == 0 ? Optional.<Buffer>empty() : Optional.of(acquire(bytes));
-    var bindings = new Bindings(tensors(stage.inputs()), tensors(stage.outputs()), workspace);
-    workspace.ifPresent(this::recycle);
-    for (int i = 0; i < key.values().size(); i++) {
-      var value = key.values().get(i);
-      if (value.lastUse() == index && value.resident() == null && !value.isOutput()) {
-        recycle(tensor(i).buffer());
-      }
-    }
-    return bindings;
-  }
-
   private Map<String, DeviceTensor> tensors(Map<String, Integer> numbers) {
     var named = new HashMap<String, DeviceTensor>();
     numbers.forEach((name, number) -> named.put(name, tensor(number)));
     return named;
   }
 
-  private void allocate(int number) {
-    var type = key.values().get(number).type();
-    tensors.put(number, new DeviceTensor(type, acquire(type.bytes())));
-  }
-
-  private Buffer acquire(long bytes) {
-    var free = reusable.get(bytes);
-    if (free != null && !free.isEmpty()) {
-      return free.pop();
-    }
+  private Buffer spare(long bytes) {
     var buffer = memory.spare(bytes);
     owned.add(buffer);
     return buffer;
-  }
-
-  /** Makes memory available to later steps; the graph runs steps in order. */
-  private void recycle(Buffer buffer) {
-    reusable.computeIfAbsent(buffer.bytes(), _ -> new ArrayDeque<>()).push(buffer);
   }
 
   /** Returns the memory of a value. After a launch, only outputs are guaranteed to be intact. */
@@ -142,6 +106,11 @@ final class CapturedPipeline implements AutoCloseable {
   /** Enqueues the work of all steps. */
   void launch(Stream stream) {
     Objects.requireNonNull(graph, "the pipeline is captured").launch(stream);
+  }
+
+  /** Returns the time that the steps took when they ran separately, in nanoseconds. */
+  double nanos() {
+    return 1e3 * stepMicros.stream().mapToDouble(Double::doubleValue).sum();
   }
 
   /** Divides the time of a launch among the steps in proportion to their separate times. */

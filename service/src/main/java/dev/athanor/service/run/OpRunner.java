@@ -275,7 +275,7 @@ public final class OpRunner {
       var handles = new HashMap<String, String>();
       inputs.forEach((name, value) -> {
         if (value.handle() != null) {
-          handles.put(name, value.handle());
+          handles.put(name, value.handle() + " from byte " + value.offset());
         }
       });
       var alone = batchInvariant ? job.onlyStep().plan().kernel() : null;
@@ -325,8 +325,10 @@ public final class OpRunner {
     var at = "steps[" + index + "].";
     try {
       var inputs = new HashMap<String, RunValue>();
+      var views = op.byName(step.views());
       op.byName(step.inputs())
-          .forEach((name, source) -> inputs.put(name, values.read(source, at + "inputs." + name)));
+          .forEach((name, source) ->
+              inputs.put(name, values.read(source, views.get(name), at + "inputs." + name)));
       step.outputs().keySet().forEach(name -> requireOutput(op, name));
       var given = step(job, step.op(), inputs, CallAttributes.of(op, step.attributes(), at));
       step.outputs()
@@ -359,7 +361,9 @@ public final class OpRunner {
     Catalogue.checkInputs(description, types);
     var runtime = job.runtime();
     long began = System.nanoTime();
-    var plan = runtime.plan(op, types, attributes, problem -> onPlan.accept(runtime, problem));
+    var layouts = RunStep.layouts(inputs);
+    var plan =
+        runtime.plan(op, types, attributes, layouts, problem -> onPlan.accept(runtime, problem));
     job.addPrepareNanos(System.nanoTime() - began);
     var first = types.get(description.inputs().getFirst().name());
     var dtype = first == null ? "none" : first.dtype().text();

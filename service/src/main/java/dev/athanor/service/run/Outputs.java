@@ -16,6 +16,7 @@ import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TenantTensors.Charge;
 import dev.athanor.service.tensor.TensorOptions;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -107,20 +108,37 @@ final class Outputs {
   }
 
   /** Returns the existing tensor that a value overwrites, if any. */
-  Optional<DeviceTensor> target(RunValue value) {
+  Optional<Pin> target(RunValue value) {
     for (var out : outs) {
       if (out.value == value && out.into != null) {
-        return Optional.of(out.into.tensor());
+        return Optional.of(out.into);
       }
     }
     return Optional.empty();
+  }
+
+  /** Returns whether an output becomes a new resident tensor, which needs memory of its own. */
+  boolean keeps(RunValue value) {
+    return outs.stream().anyMatch(out -> out.value == value && out.charge != null);
+  }
+
+  /** Allocates the memory of new resident tensors. */
+  Map<RunValue, DeviceTensor> allocateKept() {
+    var kept = new HashMap<RunValue, DeviceTensor>();
+    for (var out : outs) {
+      if (out.charge != null) {
+        kept.computeIfAbsent(out.value, value -> scratch.tensor(value.type()));
+      }
+    }
+    return kept;
   }
 
   /** Copies inline outputs to the host. */
   void download(Stream stream) {
     for (var out : outs) {
       if (out.host != null) {
-        stream.download(out.value.tensor().buffer(), 0, out.host.data());
+        var tensor = out.value.tensor();
+        stream.download(tensor.buffer(), tensor.offset(), out.host.data());
       }
     }
   }
@@ -142,14 +160,21 @@ final class Outputs {
 
   /**
    * Copies all outputs out of a graph's memory, which stays intact only until the end of the run.
+   *
+   * @param kept the memory of new resident tensors
    */
-  void takeAll(Stream stream, Function<RunValue, DeviceTensor> tensors) {
+  void takeAll(
+      Stream stream, Function<RunValue, DeviceTensor> tensors, Map<RunValue, DeviceTensor> kept) {
     for (var out : outs) {
       var tensor = tensors.apply(out.value);
-      if (out.into == null) {
-        take(out.value, stream, tensor.buffer(), tensor.offset());
+      var own = kept.get(out.value);
+      if (own != null && out.charge != null) {
+        stream.copy(tensor.buffer(), tensor.offset(), own.buffer(), 0, out.value.type().bytes());
+        out.value.setTensor(own);
+      } else if (out.host != null) {
+        stream.download(tensor.buffer(), tensor.offset(), out.host.data());
       } else {
-        out.value.setTensor(tensor); // commit copies it from here
+        out.value.setTensor(tensor); // commit copies it from here, unless it is in place
       }
     }
   }
@@ -163,16 +188,15 @@ final class Outputs {
     }
   }
 
-  /** Copies outputs into their target tensors. */
+  /** Copies outputs into their target tensors, except those computed in place. */
   void write(Stream stream) {
     for (var out : outs) {
       if (out.into != null) {
-        stream.copy(
-            out.value.tensor().buffer(),
-            0,
-            out.into.tensor().buffer(),
-            0,
-            out.value.type().bytes());
+        var from = out.value.tensor();
+        var to = out.into.tensor();
+        if (!from.equals(to)) {
+          stream.copy(from.buffer(), from.offset(), to.buffer(), to.offset(), from.type().bytes());
+        }
       }
     }
   }

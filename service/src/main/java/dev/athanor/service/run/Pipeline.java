@@ -23,7 +23,8 @@ public record Pipeline(
     Map<String, Target> outputs,
     RequestContext context) {
 
-  public static final int MAX_STEPS = 256;
+  /** A limit above any model, since planning memory takes time quadratic in the steps. */
+  public static final int MAX_STEPS = 8_192;
 
   public Pipeline {
     inputs = inOrder(inputs);
@@ -36,13 +37,26 @@ public record Pipeline(
    *
    * @param inputs by input name of the op: the name of an earlier step's output or of a pipeline
    *     input, or a handle
+   * @param views by input name: what to read of the input; all of it if absent
    * @param attributes attributes by name, as given in the request
    * @param outputs the names given to outputs, by output name of the op; unique within the pipeline
    */
   public record Step(
-      Op op, Map<String, String> inputs, Map<String, ?> attributes, Map<String, String> outputs) {
+      Op op,
+      Map<String, String> inputs,
+      Map<String, Call.View> views,
+      Map<String, ?> attributes,
+      Map<String, String> outputs) {
+
+    /** Creates a step that reads its inputs as they are. */
+    public Step(
+        Op op, Map<String, String> inputs, Map<String, ?> attributes, Map<String, String> outputs) {
+      this(op, inputs, Map.of(), attributes, outputs);
+    }
+
     public Step {
       inputs = Map.copyOf(inputs);
+      views = Map.copyOf(views);
       attributes = Map.copyOf(attributes);
       outputs = inOrder(outputs);
     }

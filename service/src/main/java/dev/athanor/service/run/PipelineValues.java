@@ -12,6 +12,7 @@ import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** Resolves the names of a pipeline's values while the pipeline is prepared. */
 final class PipelineValues {
@@ -42,8 +43,16 @@ final class PipelineValues {
     }
   }
 
-  /** Resolves a name or a handle that a step reads. */
-  RunValue read(String source, String field) {
+  /**
+   * Resolves a name or a handle that a step reads.
+   *
+   * @param view what to read of it; null for all of it
+   */
+  RunValue read(String source, Call.@Nullable View view, String field) {
+    return Views.of(read(source, field), view, field);
+  }
+
+  private RunValue read(String source, String field) {
     unread.remove(source);
     if (produced.containsKey(source)) {
       return produced(source);

@@ -4,20 +4,14 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.TensorType;
-import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.DeviceMemory;
 import dev.athanor.service.device.Scratch;
-import dev.athanor.service.failure.Failure;
-import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.tensor.Pin;
 import java.lang.foreign.Arena;
 import java.util.Collection;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
-import org.jspecify.annotations.Nullable;
 
 /** The inputs of a run: inline tensors, and resident tensors of this and of other devices. */
 final class RunInputs {
@@ -52,8 +46,8 @@ final class RunInputs {
         inline.put(value, tensor);
         yield value;
       }
-      case Call.Input.Resident(var handle, var shape) ->
-          resident(handle, shape, field + ".handle", field + ".shape");
+      case Call.Input.Resident(var handle, var view) ->
+          Views.of(resident(handle, field + ".handle"), view, field);
     };
   }
 
@@ -61,34 +55,14 @@ final class RunInputs {
    * Returns the value of a resident tensor; {@code field} is the path of its handle in the request.
    */
   RunValue resident(String handle, String field) {
-    return resident(handle, null, field, field);
-  }
-
-  private RunValue resident(
-      String handle, @Nullable List<Long> shape, String field, String shapeField) {
     var pin = pins.read(handle, field);
-    var type = shape == null ? pin.type() : reshaped(pin.type(), shape, shapeField);
-    var value = new RunValue(type, pin.handle()); // a name may refer to another tensor later
+    var value = new RunValue(pin.type(), pin.handle()); // a name may refer to another tensor later
     if (pin.storage() == memory) {
-      var there = pin.tensor();
-      value.setTensor(new DeviceTensor(type, there.buffer(), there.offset()));
+      value.setTensor(pin.tensor());
     } else {
       foreign.put(value, pin);
     }
     return value;
-  }
-
-  /** Returns a type with the same dtype and number of elements in another shape. */
-  private static TensorType reshaped(TensorType type, List<Long> shape, String field) {
-    var other = Tensors.type(type.dtype(), shape, field);
-    if (other.shape().elements() != type.shape().elements()) {
-      throw new Failure.Refused(
-          Code.SHAPE_MISMATCH,
-          field,
-          "%s is %s, but the tensor has shape %s; both must have the same number of elements"
-              .formatted(field, other.shape(), type.shape()));
-    }
-    return other;
   }
 
   /** Whether some tensors reside on other devices. */
@@ -109,21 +83,24 @@ final class RunInputs {
     return sum;
   }
 
-  /** Copies all inputs that are not on this device to scratch memory. */
+  /** Allocates memory for all inputs that are not on this device. */
+  void allocate() {
+    inline.keySet().forEach(value -> value.setTensor(scratch.tensor(value.type())));
+    foreign.keySet().forEach(value -> value.setTensor(scratch.tensor(value.type())));
+  }
+
+  /** Copies all inputs that are not on this device to their memory. */
   void upload(Stream stream) {
-    uploadInline(
-        stream,
-        value -> {
-          value.setTensor(scratch.tensor(value.type()));
-          return value.tensor();
-        });
+    uploadInline(stream, RunValue::tensor);
     foreign.forEach((value, pin) -> fetch(value, pin, stream));
   }
 
   /** Copies the inline tensors to device memory. */
   void uploadInline(Stream stream, Function<RunValue, DeviceTensor> target) {
-    inline.forEach(
-        (value, tensor) -> stream.upload(tensor.data(), target.apply(value).buffer(), 0));
+    inline.forEach((value, tensor) -> {
+      var to = target.apply(value);
+      stream.upload(tensor.data(), to.buffer(), to.offset());
+    });
   }
 
   /** Copies a tensor from another device through host memory. */
@@ -131,8 +108,7 @@ final class RunInputs {
     try (var arena = Arena.ofConfined()) {
       var host = arena.allocate(value.type().bytes(), Long.BYTES);
       pin.storage().read(pin.tensor().buffer(), host);
-      value.setTensor(scratch.tensor(value.type()));
-      stream.upload(host, value.tensor().buffer(), 0);
+      stream.upload(host, value.tensor().buffer(), value.tensor().offset());
       stream.synchronize(); // the copy reads host memory that is freed here
     }
   }
@@ -143,7 +119,8 @@ final class RunInputs {
     if (upload != null) {
       stream.upload(upload.data(), target, offset);
     } else {
-      stream.copy(value.tensor().buffer(), 0, target, offset, value.type().bytes());
+      var from = value.tensor();
+      stream.copy(from.buffer(), from.offset(), target, offset, value.type().bytes());
     }
   }
 }

@@ -2,24 +2,48 @@ package dev.athanor.service.run;
 
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.move.Layout;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import java.util.HashMap;
 import java.util.Map;
+import java.util.function.Predicate;
 
 /**
  * One op of a run.
  *
  * @param op the name of the op
- * @param inPlace whether an output may share memory with an input
+ * @param mayReplace whether an output may share memory with the input of this name
  * @param dtype the dtype of its first input
  */
 record RunStep(
     String op,
-    boolean inPlace,
+    Predicate<String> mayReplace,
     Plan plan,
     String dtype,
     Map<String, RunValue> inputs,
     Map<String, RunValue> outputs) {
+
+  /** Returns whether an output of the same type may share the memory of an input. */
+  @SuppressWarnings("ReferenceEquality") // values are equal only if they are the same
+  boolean mayReplace(RunValue input) {
+    return inputs.entrySet().stream()
+        .allMatch(each -> {
+          var other = each.getValue();
+          return other == input ? mayReplace.test(each.getKey()) : other.base() != input;
+        });
+  }
+
+  /** Returns the layouts of values that are not dense, by name. */
+  static Map<String, Layout> layouts(Map<String, RunValue> values) {
+    var layouts = new HashMap<String, Layout>();
+    values.forEach((name, value) -> {
+      if (value.layout() != null) {
+        layouts.put(name, value.layout());
+      }
+    });
+    return layouts;
+  }
 
   /**
    * Checks that a tensor which this step may read may also be its output.
@@ -33,12 +57,19 @@ record RunStep(
       if (!handle.equals(input.handle())) {
         return;
       }
-      if (!inPlace) {
+      if (!mayReplace.test(name)) {
         throw new Failure.Refused(
             Code.HANDLE_IN_USE,
             field,
             "%s is %s, which is also the input \"%s\"; %s cannot run in place, so name another tensor"
                 .formatted(field, handle, name, op));
+      }
+      if (!input.isWhole()) {
+        throw new Failure.Refused(
+            Code.HANDLE_IN_USE,
+            field,
+            "%s is %s, of which the input \"%s\" is a view; to run in place it must be the whole tensor"
+                .formatted(field, handle, name));
       }
       if (!input.type().equals(output)) {
         throw new Failure.Refused(

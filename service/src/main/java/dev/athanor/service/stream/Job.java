@@ -51,6 +51,16 @@ public interface Job extends AutoCloseable {
     return false;
   }
 
+  /**
+   * Asks a running job to end without a result, because its client has stopped waiting. Any thread
+   * may call this.
+   *
+   * @return false if the job can no longer be undone; it then ends as usual
+   */
+  default boolean abandon() {
+    return true;
+  }
+
   /** Releases the resources of a failed batch; the job runs alone next. */
   default void leaveBatch() {}
 

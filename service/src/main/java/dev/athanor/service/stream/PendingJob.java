@@ -33,6 +33,9 @@ final class PendingJob {
   /** Whether a stream has the job. */
   boolean started;
 
+  /** Whether the job could not be abandoned, so that its client waits for its end. */
+  volatile boolean mustEnd;
+
   /** Whether the job finished before its deadline. */
   boolean inTime;
 
@@ -104,7 +107,7 @@ final class PendingJob {
   void end(Stream stream) {
     var failure = fault;
     try {
-      if (inTime && failure == null) {
+      if ((inTime || mustEnd) && failure == null) {
         job.commit(stream);
       }
     } catch (RuntimeException | Error e) {
@@ -114,8 +117,16 @@ final class PendingJob {
     close();
     if (failure != null) {
       answer.completeExceptionally(failure);
-    } else if (inTime) {
+    } else if (inTime || mustEnd) {
       answer.complete(true);
+    }
+  }
+
+  /** Closes the job of a failed launch, whose client the scheduler answers unless it must wait. */
+  void close(RuntimeException failure) {
+    close();
+    if (mustEnd) {
+      answer.completeExceptionally(failure);
     }
   }
 

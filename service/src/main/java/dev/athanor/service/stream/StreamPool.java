@@ -197,7 +197,7 @@ public final class StreamPool implements AutoCloseable {
     private void awaitAnswer() {
       while (true) {
         try {
-          if (context.deadline().isSet()) {
+          if (context.deadline().isSet() && !pending.mustEnd) {
             long wait = Math.max(context.deadline().remainingNanos() + 1, 1);
             pending.answer.get(wait, TimeUnit.NANOSECONDS);
           } else {
@@ -276,8 +276,9 @@ public final class StreamPool implements AutoCloseable {
           answer(ticket, reason, retryAfter, after);
       case Decision.Failed(var ticket, var reason, long retryAfter) ->
           answer(ticket, reason, retryAfter, after);
-      case Decision.Expired(var ticket) -> answer(ticket, Reason.DEADLINE_EXCEEDED, 0, after);
-      case Decision.Dropped(var ticket) -> answer(pending(ticket), Failure.clientGone(), after);
+      case Decision.Expired(var ticket) ->
+          abandon(pending(ticket), new Failure.DeadlineExceeded(pending(ticket).deadline), after);
+      case Decision.Dropped(var ticket) -> abandon(pending(ticket), Failure.clientGone(), after);
       case Decision.Drained() -> drained.complete(true);
     }
   }
@@ -316,6 +317,16 @@ public final class StreamPool implements AutoCloseable {
       after.add(pending::close);
     }
     after.add(() -> pending.answer.completeExceptionally(failure));
+  }
+
+  /** Fails a job whose client has stopped waiting, unless it runs and cannot be undone. */
+  private void abandon(PendingJob pending, RuntimeException failure, List<Runnable> after) {
+    if (pending.started && !pending.job.abandon()) {
+      pending.mustEnd = true;
+      pendingJobs.remove(pending.id);
+    } else {
+      answer(pending, failure, after);
+    }
   }
 
   // -- streams
@@ -368,12 +379,12 @@ public final class StreamPool implements AutoCloseable {
     }
     long took = System.nanoTime() - began;
     if (health.isLost(device)) {
-      launch.forEach(PendingJob::close);
+      launch.forEach(pending -> pending.close(Failure.Busy.deviceLost()));
       dispatch(new Event.DeviceLost(device));
       return;
     }
     if (launch.stream().allMatch(PendingJob::hasFailed)) {
-      launch.forEach(PendingJob::close);
+      launch.forEach(pending -> pending.close(pending.fault()));
       dispatch(new Event.Faulted(device, worker.number));
       return;
     }

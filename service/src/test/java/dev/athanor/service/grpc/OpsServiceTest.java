@@ -419,9 +419,9 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
             "steps",
-            "steps has 0 entries; a pipeline has 1 to 256");
+            "steps has 0 entries; a pipeline has 1 to 8192");
     var many = RunPipelineRequest.newBuilder();
-    for (int i = 0; i < 257; i++) {
+    for (int i = 0; i < 8_193; i++) {
       many.addSteps(PipelineStep.getDefaultInstance());
     }
     refusal(() -> ops().runPipeline(many.build()))
@@ -429,7 +429,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
             "steps",
-            "steps has 257 entries; a pipeline has 1 to 256");
+            "steps has 8193 entries; a pipeline has 1 to 8192");
     // long texts are shortened in messages
     var longName =
         refusal(() ->

@@ -63,7 +63,7 @@ class HostileTest extends RestTest {
           {"dtype": "bool", "shape": [1], "base64": "Ag=="} | invalid-tensor | base64 | byte 0 of a bool tensor is 2; it must be 0 or 1
           {"dtype": "f32", "shape": [1]} | invalid-tensor | | the tensor must have data, base64 or a handle, and only one of them
           {"dtype": "f32", "data": [1]} | invalid-tensor | shape | the tensor has no shape
-          {"handle": "t_1", "dtype": "f32"} | invalid-tensor | | the tensor has a handle together with dtype or data; a handle allows only a shape
+          {"handle": "t_1", "dtype": "f32"} | invalid-tensor | | the tensor has a handle together with dtype or data; a handle allows only shape, offset and strides
           {"handle": "t_1"} | invalid-tensor | handle | an upload needs dtype, shape and data or base64, not the handle of a resident tensor
           {"dtype": "f32", "shape": [1], "data": [1]} {} | malformed-body | | unexpected text after the end of the JSON object
           [1] | malformed-body | | the body must be a JSON object, got a list

@@ -9,6 +9,8 @@ import dev.athanor.service.AthanorApplication;
 import io.restassured.builder.RequestSpecBuilder;
 import io.restassured.response.Response;
 import io.restassured.specification.RequestSpecification;
+import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -99,7 +101,6 @@ class InPlaceTest {
     }
   }
 
-  /** With a deadline, the result is copied into the tensor at the end. */
   @Test
   void runsInPlaceWithADeadline() {
     var handle = matrix();
@@ -159,7 +160,75 @@ class InPlaceTest {
         "outputs.y.into has type f32[2, 2], but output \"y\" has type f32[4]; they must be equal");
   }
 
-  /** A pipeline writes such tensors after all of its steps. */
+  private List<Float> data(String handle) {
+    return io.restassured.RestAssured.given()
+        .spec(spec)
+        .accept("application/json")
+        .get("/tensors/" + handle + "/data")
+        .jsonPath()
+        .getList("data", Float.class);
+  }
+
+  @Test
+  void copyChangesAPartOfATensor() {
+    var handle = matrix();
+    run(
+            "copy",
+            handle,
+            "\"into\": T, \"x\": {\"dtype\": \"f32\", \"shape\": [1, 2], \"data\": [5, 6]}, \"at\": {\"dtype\": \"i64\", \"shape\": [], \"data\": [1]}",
+            "",
+            "y")
+        .then()
+        .statusCode(200)
+        .body("outputs.y.version", equalTo(2));
+    assertThat(data(handle)).containsExactly(1f, 2f, 5f, 6f);
+    problem(
+        run(
+            "copy",
+            handle,
+            "\"into\": {\"dtype\": \"f32\", \"shape\": [2, 2], \"data\": [0, 0, 0, 0]}, \"x\": T",
+            "",
+            "y"),
+        409,
+        "handle-in-use",
+        "outputs.y.into",
+        "outputs.y.into is %s, which is also the input \"x\"; copy cannot run in place, so name another tensor"
+            .formatted(handle));
+  }
+
+  /**
+   * A pipeline changes a tensor in several steps. A step that reads the old contents afterwards
+   * sees them.
+   */
+  @ParameterizedTest
+  @CsvSource({"new, '5, 6, 5, 6', '5, 6, 5, 6'", "T, '1, 2, 3, 4', '5, 6, 5, 6'"})
+  void pipelineChangesPartsOfATensor(String read, String seen, String expected) {
+    var handle = matrix();
+    var result =
+        json("""
+        {"inputs": {"row": {"dtype": "f32", "shape": [1, 2], "data": [5, 6]},
+                    "first": {"dtype": "i32", "shape": [], "data": [0]}},
+         "steps": [
+           {"op": "copy", "inputs": {"into": "T", "x": "row", "at": "first"}, "outputs": {"y": "old"}},
+           {"op": "copy", "inputs": {"into": "old", "x": "row"}, "attributes": {"offsets": [1, 0]}, "outputs": {"y": "new"}},
+           {"op": "scale", "inputs": {"x": "READ"}, "outputs": {"y": "seen"}}],
+         "outputs": {"new": {"into": "T"}, "seen": {}}}
+        """
+                .replace("READ", read)
+                .replace("T", handle))
+            .header("X-Deadline-Ms", 600_000)
+            .post("/pipelines/run");
+    result.then().statusCode(200).body("outputs.new.version", equalTo(2));
+    assertThat(result.jsonPath().getList("outputs.seen.data", Float.class))
+        .isEqualTo(numbers(seen));
+    assertThat(data(handle)).isEqualTo(numbers(expected));
+  }
+
+  private static List<Float> numbers(String text) {
+    return Stream.of(text.split(", ", -1)).map(Float::valueOf).toList();
+  }
+
+  /** A pipeline writes such tensors after all steps that read them. */
   @Test
   void pipelineCanOverwriteItsInputs() {
     var handle = matrix();

@@ -233,7 +233,7 @@ class OpsTest extends RestTest {
           identity | {}                                        | missing-input     | inputs.x             | input "x" […] is missing; the inputs of identity are x
           identity | {"inputs": {"z": 1}}                      | unknown-field     | inputs.z             | inputs.z is unknown; known keys are x
           identity | {"inputs": {"x": X}, "extra": 1}          | unknown-field     | extra                | extra is unknown; known keys are inputs, attributes, outputs
-          identity | {"inputs": {"x": {"dtyp": 1}}}            | unknown-field     | inputs.x.dtyp        | inputs.x.dtyp is unknown; known keys are dtype, shape, data, base64, handle
+          identity | {"inputs": {"x": {"dtyp": 1}}}            | unknown-field     | inputs.x.dtyp        | inputs.x.dtyp is unknown; known keys are dtype, shape, data, base64, handle, offset, strides
           identity | {"inputs": {"x": X}, "outputs": {"z": {}}}| unknown-field     | outputs.z            | outputs.z is unknown; known keys are y
           identity | {"inputs": {"x": X}, "outputs": {"y": {"a": "b"}}} | unknown-field | outputs.y.a     | outputs.y.a is unknown; known keys are as, into, dtype, encoding
           identity | {"inputs": {"x": X}, "outputs": {"y": {"as": "x"}}} | invalid-attribute | outputs.y.as | outputs.y.as is "x"; it must be inline or handle

@@ -67,6 +67,12 @@ public final class TestOps {
     }
   }
 
+  /** Copies bytes from an offset in a tensor to an offset in another. */
+  private static void copy(
+      Stream stream, DeviceTensor from, long start, DeviceTensor to, long at, long bytes) {
+    stream.copy(from.buffer(), from.offset() + start, to.buffer(), to.offset() + at, bytes);
+  }
+
   private static DeviceTensor at(Map<String, DeviceTensor> tensors, String name) {
     var tensor = tensors.get(name);
     if (tensor == null) {
@@ -135,7 +141,7 @@ public final class TestOps {
                   AT_GATE.incrementAndGet();
                   GATE.acquireUninterruptibly();
                 }
-                stream.copy(at(in, "x").buffer(), 0, at(out, "y").buffer(), 0, type.bytes());
+                copy(stream, at(in, "x"), 0, at(out, "y"), 0, type.bytes());
               }));
     }
 
@@ -196,12 +202,13 @@ public final class TestOps {
               "concat",
               outputs,
               (stream, in, out) -> {
-                var c = at(out, "c").buffer();
-                stream.copy(at(in, "a").buffer(), 0, c, 0, a.bytes());
+                var c = at(out, "c");
+                copy(stream, at(in, "a"), 0, c, 0, a.bytes());
                 if (b != null) {
-                  stream.copy(at(in, "b").buffer(), 0, c, a.bytes(), b.bytes());
+                  copy(stream, at(in, "b"), 0, c, a.bytes(), b.bytes());
                 }
-                stream.fill(at(out, "zeros").buffer(), 0, a.bytes(), (byte) 0);
+                var zeros = at(out, "zeros");
+                stream.fill(zeros.buffer(), zeros.offset(), a.bytes(), (byte) 0);
               }));
     }
 
@@ -256,7 +263,7 @@ public final class TestOps {
                 long at = 0;
                 for (var name : order) {
                   long bytes = type(inputs, name).bytes();
-                  stream.copy(at(in, name).buffer(), 0, at(out, "y").buffer(), at, bytes);
+                  copy(stream, at(in, name), 0, at(out, "y"), at, bytes);
                   at += bytes;
                 }
               }));
@@ -309,7 +316,7 @@ public final class TestOps {
                 long at = 0;
                 for (int i = 0; i < sizes.size(); i++) {
                   long bytes = type(outputs, "y" + i).bytes();
-                  stream.copy(at(in, "x").buffer(), at, at(out, "y" + i).buffer(), 0, bytes);
+                  copy(stream, at(in, "x"), at, at(out, "y" + i), 0, bytes);
                   at += bytes;
                 }
               }));
