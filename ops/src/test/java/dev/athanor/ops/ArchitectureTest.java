@@ -56,6 +56,7 @@ class ArchitectureTest {
           entry("map", Set.of("reference", "cost")),
           entry("expression", Set.of("reference", "cost", "map")),
           entry("move", Set.of("reference", "cost", "map")),
+          entry("indexing", Set.of("reference", "cost", "map")),
           entry("reduce", Set.of("reference", "cost", "map")),
           entry("quant", Set.of("reference", "cost")),
           entry("linear", Set.of("reference", "tile")),
@@ -77,6 +78,7 @@ class ArchitectureTest {
           entry(
               "provider",
               Set.of(
+                  "indexing",
                   "map",
                   "expression",
                   "move",

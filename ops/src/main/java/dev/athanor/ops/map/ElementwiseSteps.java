@@ -64,6 +64,16 @@ public record ElementwiseSteps(
         fills ? List.of(source) : List.of());
   }
 
+  /** Returns the integer dtype whose kernels copy the elements of a dtype. */
+  public static DType ofSameSize(DType dtype) {
+    return switch (dtype.bytes()) {
+      case 1 -> DType.U8;
+      case 2 -> DType.I16;
+      case 4 -> DType.I32;
+      default -> DType.I64;
+    };
+  }
+
   /** Returns the launches, each of at most {@link #MOST} elements. */
   public List<Step> steps() {
     return steps(MOST);

@@ -55,16 +55,6 @@ record CopyPlanner(
     return outputs.values().iterator().next().dtype();
   }
 
-  /** Returns the dtype whose kernels are used: only the element size matters. */
-  private static DType sameSize(DType dtype) {
-    return switch (dtype.bytes()) {
-      case 1 -> DType.U8;
-      case 2 -> DType.I16;
-      case 4 -> DType.I32;
-      default -> DType.I64;
-    };
-  }
-
   /**
    * Returns the integer argument that fills an output with a number.
    *
@@ -72,7 +62,9 @@ record CopyPlanner(
    */
   static Slot constant(DType dtype, String attribute, double value) {
     try {
-      long bits = sameSize(dtype).readLong(HostTensor.of(TensorType.of(dtype), value).data(), 0);
+      long bits =
+          ElementwiseSteps.ofSameSize(dtype)
+              .readLong(HostTensor.of(TensorType.of(dtype), value).data(), 0);
       return dtype.bytes() == 8 ? Slot.of(bits) : Slot.of((int) bits);
     } catch (IllegalArgumentException e) {
       throw new OpException.InvalidAttribute(
@@ -129,7 +121,7 @@ record CopyPlanner(
             loops,
             source(region),
             new Slot.Output(region.output(), region.at() * bytes),
-            sameSize(dtype()))
+            ElementwiseSteps.ofSameSize(dtype()))
         .steps();
   }
 

@@ -6,6 +6,7 @@ import dev.athanor.ops.attention.backward.AttentionBackward;
 import dev.athanor.ops.attention.decode.AttentionDecode;
 import dev.athanor.ops.attention.prefill.Attention;
 import dev.athanor.ops.expression.ExpressionOps;
+import dev.athanor.ops.indexing.IndexingOps;
 import dev.athanor.ops.linear.dense.LayerNormLinear;
 import dev.athanor.ops.linear.dense.Matmul;
 import dev.athanor.ops.linear.dense.MatmulBackward;
@@ -102,6 +103,7 @@ public final class BuiltInOps implements OpProvider {
             ElementwiseOps.all(),
             ExpressionOps.all(),
             MOVE,
+            IndexingOps.all(),
             ReduceOps.all())
         .flatMap(List::stream)
         .toList();

@@ -1,0 +1,99 @@
+package dev.athanor.ops.indexing;
+
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.map.Loops;
+import dev.athanor.ops.map.Loops.Loop;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The slice of x that each position of an index tensor names. A slice is a number of contiguous
+ * elements of x; slices are numbered from 0.
+ *
+ * @param loops over the positions in order, with the stride of the first slice that a position may
+ *     name, in slices
+ * @param components the numbers that the index has for each position
+ * @param slices number of slices of x
+ * @param width elements of a slice
+ */
+record Lookup(Loops loops, List<Component> components, long slices, long width) {
+
+  /**
+   * A number of the index.
+   *
+   * @param extent of the dimension of x that it indexes
+   * @param stride of that dimension, in slices
+   */
+  record Component(long extent, long stride) {}
+
+  Lookup {
+    components = List.copyOf(components);
+  }
+
+  /**
+   * Returns the lookup of single elements: a position names an element with the same indices but in
+   * one dimension.
+   */
+  static Lookup elements(Shape x, Shape index, int axis) {
+    var loops = new ArrayList<Loop>();
+    long stride = 1;
+    long along = 0;
+    for (int i = x.rank() - 1; i >= 0; i--) {
+      along = i == axis ? stride : along;
+      loops.add(new Loop(index.extent(i), List.of(i == axis ? 0 : stride)));
+      stride *= x.extent(i);
+    }
+    return new Lookup(
+        Loops.of(1, loops.reversed()),
+        List.of(new Component(x.extent(axis), along)),
+        x.elements(),
+        1);
+  }
+
+  /**
+   * Returns the lookup of slices whose first indices are the last dimension of the index.
+   *
+   * @param batch number of leading dimensions that x and the index share
+   */
+  static Lookup slices(Shape x, Shape index, int batch) {
+    int named = (int) index.extent(-1);
+    var components = new ArrayList<Component>();
+    long stride = 1;
+    for (int i = batch + named - 1; i >= batch; i--) {
+      components.add(new Component(x.extent(i), stride));
+      stride *= x.extent(i);
+    }
+    long batches = index.leading(index.rank() - batch).elements();
+    long positions = index.leading(1).elements();
+    return new Lookup(
+        Loops.of(
+            1,
+            List.of(
+                new Loop(batches, List.of(stride)), new Loop(positions / batches, List.of(0L)))),
+        components.reversed(),
+        batches * stride,
+        x.elements() / (batches * stride));
+  }
+
+  /** Returns the number of positions. */
+  long positions() {
+    return loops.elements();
+  }
+
+  /** Returns the arguments of the parameters that {@link LookupCode} declares. */
+  List<Slot> slots() {
+    var slots = new ArrayList<Slot>();
+    for (var loop : loops.loops().subList(1, loops.rank())) {
+      slots.add(Slot.of((int) loop.count()));
+    }
+    for (var loop : loops.loops()) {
+      slots.add(Slot.of((long) loop.strides().getFirst()));
+    }
+    for (var component : components) {
+      slots.add(Slot.of(component.extent));
+      slots.add(Slot.of(component.stride));
+    }
+    return slots;
+  }
+}
