@@ -77,14 +77,14 @@ record ScatterVariant(DType dtype, Reduction reduction, int vector) implements V
       var written = inside.and(slice.lt(slices));
       if (reduction == Reduction.NONE) {
         var next = place.plus(1);
-        var last = isOther(next.lt(count), next, slice);
+        var last = isOther(inside.and(next.lt(count)), next, slice);
         var from = row(updates, sort.position(key));
         var to = row(y, slice);
         var here = written.and(last);
         to.storeWhere(here, column, from.loadWhere(here, vector, column));
       } else {
         var before = place.plus(-1);
-        var first = isOther(k.integer(0).le(before), before, slice);
+        var first = isOther(inside.and(k.integer(0).le(before)), before, slice);
         k.when(written.and(first), () -> reduce(place, slice, column));
       }
     }
