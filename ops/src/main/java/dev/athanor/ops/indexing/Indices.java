@@ -63,12 +63,10 @@ record Indices(Shape x, Shape index, boolean tuples, int dimension) {
         || !x.extents().subList(0, shared).equals(index.extents().subList(0, shared))) {
       throw new OpException.ShapeMismatch(
           INDEX,
-          "index has shape %s and x has %s; both must have more than %d dimensions%s"
-              .formatted(
-                  index,
-                  x,
-                  batch,
-                  batch == 0 ? "" : ", the first %d of which are equal".formatted(batch)));
+          batch == 0
+              ? "index has shape %s and x has %s; neither may be a scalar".formatted(index, x)
+              : "index has shape %s and x has %s; with \"batchDims\" %d both need at least %d dimensions, of which the first %d must be equal"
+                  .formatted(index, x, batch, batch + 1, batch));
     }
     if (index.extent(-1) > x.rank() - shared) {
       throw new OpException.ShapeMismatch(

@@ -38,6 +38,9 @@ final class OneHotOp implements SampledOp {
   private static final String VALUES = "values";
   private static final String DEPTH = "depth";
 
+  /** Maximum number of elements of y: the kernel counts its threads in 32 bits. */
+  private static final long MOST = Integer.MAX_VALUE - 1024;
+
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "one-hot",
@@ -120,7 +123,7 @@ final class OneHotOp implements SampledOp {
     var vectors = check(inputs, attributes);
     var y = vectors.y;
     var index = Objects.requireNonNull(inputs.get(Indices.INDEX));
-    int count = Checks.requireThreads(Indices.INDEX, index, y.shape().elements());
+    int count = count(y);
     var variant = new OneHotVariant(ElementwiseSteps.ofSameSize(y.dtype()), index.dtype());
     var candidates = new Candidates("one-hot of " + y.dtype().text(), capability);
     var outputs = Map.of("y", y);
@@ -143,6 +146,17 @@ final class OneHotOp implements SampledOp {
                   Slot.of((int) vectors.inner))));
     }
     return candidates.plans(outputs, cost);
+  }
+
+  private static int count(TensorType y) {
+    long elements = y.shape().elements();
+    if (elements > MOST) {
+      throw new OpException.TooLarge(
+          "y",
+          "output \"y\" would have shape %s; the maximum is 2^31 - 1025 elements"
+              .formatted(y.shape()));
+    }
+    return (int) elements;
   }
 
   @Override
