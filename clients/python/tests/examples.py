@@ -183,6 +183,7 @@ def examples() -> dict[str, Example]:
         "transpose": Example((x,), (x.T,), {}, 0),
         **expressions(),
         **copies(),
+        **indexing(),
     }
 
 
@@ -267,3 +268,24 @@ def copies() -> dict[str, Example]:
         "triangle": ((x,), (np.triu(x, 1),), {"diagonal": 1, "part": "upper"}),
     }
     return {name: Example(inputs, expected, given, 0) for name, (inputs, expected, given) in table.items()}
+
+
+def indexing() -> dict[str, Example]:
+    """Returns examples of the ops that take an index."""
+    x = random(3, 8)
+    columns = RANDOM.integers(-8, 8, (3, 4))
+    updates, rows = random(3, 4), random(5, 8)
+    pairs = np.array([[0, 1], [2, -1]])
+    repeated = np.array([1, 0, -2, 1, 2])
+    replaced, added = x.copy(), x.copy()
+    for row, column in np.ndindex(columns.shape):
+        replaced[row, columns[row, column]] = updates[row, column]
+    np.add.at(added, repeated, rows)
+    hot = np.eye(3, dtype=F16)[repeated]
+    return {
+        "gather_elements": Example((x, columns), (np.take_along_axis(x, columns, 1),), {"axis": 1}, 0),
+        "gather_nd": Example((x, pairs), (x[pairs[:, 0], pairs[:, 1]],), {}, 0),
+        "one_hot": Example((repeated, np.array([0, 1], F16)), (hot,), {"depth": 3}, 0),
+        "scatter_elements": Example((x, columns, updates), (replaced,), {"axis": 1}, 0),
+        "scatter_nd": Example((x, repeated[:, None], rows), (added,), {"reduction": "add"}),
+    }
