@@ -12,6 +12,7 @@ import dev.athanor.ops.TensorType;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -63,7 +64,7 @@ class IndexingTest {
     var inputs = new LinkedHashMap<String, HostTensor>();
     var parts = given.split(",", -1);
     for (var input : problem.op().description().inputs()) {
-      var type = problem.inputs().get(input.name());
+      var type = Objects.requireNonNull(problem.inputs().get(input.name()));
       inputs.put(input.name(), HostTensor.of(type, numbers(parts[inputs.size()])));
     }
     assertThat(Runner.run(problem.op(), inputs, problem.attributes().values(), "y").toDoubles())
