@@ -57,7 +57,7 @@ class ArchitectureTest {
           entry("expression", Set.of("reference", "cost", "map")),
           entry("move", Set.of("reference", "cost", "map")),
           entry("indexing", Set.of("reference", "cost", "map")),
-          entry("reduce", Set.of("reference", "cost", "map")),
+          entry("reduce", Set.of("reference", "cost", "map", "expression")),
           entry("quant", Set.of("reference", "cost")),
           entry("linear", Set.of("reference", "tile")),
           entry("linear.simt", Set.of("reference", "cost", "tile", "linear")),

@@ -10,7 +10,7 @@ import dev.athanor.ops.Activation;
  * logarithms, exponentials and powers relative to the result. The polynomials of logarithms and
  * {@code expm1} are those of {@link dev.athanor.engine.lift.library.Exponentials}.
  */
-final class RealFunctions {
+public final class RealFunctions {
 
   private static final double LN2 = Math.log(2);
   private static final double LOG2_E = 1 / LN2;
@@ -23,7 +23,7 @@ final class RealFunctions {
 
   private final KernelBuilder k;
 
-  RealFunctions(KernelBuilder k) {
+  public RealFunctions(KernelBuilder k) {
     this.k = k;
   }
 
@@ -126,7 +126,8 @@ final class RealFunctions {
     return p.times(f).fma(z, z.times(-0.5));
   }
 
-  Real log(Real x) {
+  /** Returns the natural logarithm. */
+  public Real log(Real x) {
     var parts = split(x);
     var e = parts.exponent;
     var less = e.fma(x.constant(-2.12194440e-4), logLess(parts.fraction));

@@ -55,7 +55,17 @@ public final class Checks {
    * @throws OpException.InvalidAttribute if the shape has no such dimension
    */
   public static int axis(Attributes attributes, String name, String input, Shape shape) {
-    return axis(name, "is", attributes.integer(name), input, shape);
+    return axis(attributes.integer(name), name, input, shape);
+  }
+
+  /**
+   * Returns the dimension with a number, counted from 0.
+   *
+   * @param name of the attribute, for messages
+   * @throws OpException.InvalidAttribute if the shape has no such dimension
+   */
+  public static int axis(long axis, String name, String input, Shape shape) {
+    return axis(name, "is", axis, input, shape);
   }
 
   /**

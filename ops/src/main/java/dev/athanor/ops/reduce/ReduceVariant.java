@@ -24,7 +24,7 @@ import java.util.function.Supplier;
  *
  * <p>Parameters: x, or an array [outer, n, inner] for each value of a state; y, or an array [outer,
  * segments, inner] for each value of a state; outer, n, inner, the length of a segment, the number
- * of segments, and the divisor of a mean.
+ * of segments, the number of elements that are reduced to one, and the divisor of a variance.
  *
  * @param from whether the input is the states of an earlier launch
  * @param to whether the output is states for a later launch
@@ -72,14 +72,21 @@ record ReduceVariant(
     };
   }
 
-  /** Returns the type of arithmetic. */
-  static Type number(DType dtype) {
-    return dtype == DType.F64 ? Type.F64 : Type.F32;
+  private Type number() {
+    return reduction.number(in);
+  }
+
+  private Fold fold() {
+    return reduction.fold(number());
   }
 
   @Override
   public String name() {
-    var name = new StringBuilder("reduce_").append(reduction.text()).append('_').append(in.text());
+    var name =
+        new StringBuilder("reduce_")
+            .append(reduction.name().toLowerCase(Locale.ROOT))
+            .append('_')
+            .append(in.text());
     if (out != in) {
       name.append('_').append(out.text());
     }
@@ -99,9 +106,10 @@ record ReduceVariant(
   }
 
   private final class Writer {
+    private final Fold fold = fold();
     private final KernelBuilder k;
     private final Elements elements;
-    private final List<Type> types = reduction.state(number(in));
+    private final List<Type> types = fold.state(number());
     private final List<GlobalPointer> sources;
     private final List<GlobalPointer> results;
     private final Int outer;
@@ -110,6 +118,7 @@ record ReduceVariant(
     private final Int segment;
     private final Int segments;
     private final Int count;
+    private final Int divisor;
 
     Writer(KernelBuilder k) {
       this.k = k;
@@ -122,6 +131,7 @@ record ReduceVariant(
       segment = k.integer("segment");
       segments = k.integer("segments");
       count = k.integer("count");
+      divisor = reduction.isDispersion() ? k.integer("divisor") : count;
     }
 
     private List<GlobalPointer> pointers(String name, boolean states, DType dtype) {
@@ -181,11 +191,15 @@ record ReduceVariant(
         var last = k.integer(Integer.MAX_VALUE);
         // states bring their indices
         var index = from ? last : first.where(first.lt(end), last);
-        for (var value : reduction.empty(k, number(in), index)) {
+        for (var value : fold.empty(k, number(), index)) {
           if (value instanceof Real real) {
             var variable = k.variable(real);
             values.add(() -> variable);
             setters.add(next -> variable.set(next.widen()));
+          } else if (value.type() == Type.S64) {
+            var variable = k.variable(value);
+            values.add(() -> variable);
+            setters.add(variable::set);
           } else {
             var variable = k.variable(value.integer());
             values.add(variable::value);
@@ -255,19 +269,19 @@ record ReduceVariant(
     /** Adds element {@code i} of a loaded vector, or merges a loaded state. */
     private void take(Accumulator to, Loaded loaded, int i, Int index) {
       if (from) {
-        to.set(reduction.merge(to.now(), loaded.values));
+        to.set(fold.merge(k, to.now(), loaded.values));
         return;
       }
-      var number = (Real) elements.widen(in, loaded.values.get(i));
-      var known = number.where(loaded.inside, number.constant(reduction.neutral()));
-      to.set(reduction.add(to.now(), known, index));
+      var number = reduction.read(elements, in, loaded.values.get(i));
+      var known = Fold.where(loaded.inside, number, fold.neutral(k, number()));
+      to.set(fold.add(k, to.now(), reduction.term(k, known), index, loaded.inside));
     }
 
     private List<Value> mergeLanes(List<Value> state) {
       var all = state;
       for (int distance = KernelBuilder.WARP / 2; distance > 0; distance /= 2) {
         int mask = distance;
-        all = reduction.merge(all, all.stream().map(v -> v.fromLaneXor(mask)).toList());
+        all = fold.merge(k, all, all.stream().map(v -> v.fromLaneXor(mask)).toList());
       }
       return all;
     }
@@ -286,7 +300,7 @@ record ReduceVariant(
     private List<Value> mergeWarps(List<SharedTile> shared, Int column) {
       List<Value> all = kept(shared, 0, column);
       for (int warp = 1; warp < WARPS; warp++) {
-        all = reduction.merge(all, kept(shared, warp, column));
+        all = fold.merge(k, all, kept(shared, warp, column));
       }
       return all;
     }
@@ -297,10 +311,16 @@ record ReduceVariant(
 
     /** Stores the result, or the state, of a column of an item. */
     private void store(Int item, Int column, List<Value> state) {
-      var written = to ? state : List.of(elements.narrow(out, reduction.result(state, count)));
+      var written = to ? state : List.of(result(state));
       for (int i = 0; i < written.size(); i++) {
         results.get(i).row(item, inner).store(column, written.get(i));
       }
+    }
+
+    private Value result(List<Value> state) {
+      var result = reduction.result(k, state, count, divisor);
+      // the low bits of a sum of integers are stored
+      return out.isFloat() || reduction.isPosition() ? elements.narrow(out, result) : result;
     }
 
     private void columns() {

@@ -2,17 +2,21 @@ package dev.athanor.ops.reduce;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
-import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.expression.RealFunctions;
+import dev.athanor.ops.map.Elements;
 import java.util.List;
 import java.util.Locale;
-import java.util.function.IntToDoubleFunction;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
- * A reduction of all numbers along a dimension. On the device, each thread accumulates a state of a
- * few values; states are then merged. The order of merging changes a sum by less than its last
- * digit and the other reductions not at all.
+ * A reduction of numbers to one: a function of each number, a {@link Fold}, and a function of the
+ * final state. The order of merging changes a sum or a product by less than its last digit and the
+ * other reductions not at all.
  */
 enum Reduction {
   SUM,
@@ -22,143 +26,157 @@ enum Reduction {
   MAX,
   /** The minimum; NaN if an element is NaN. */
   MIN,
+  PROD,
+  /** Whether a bool is true. */
+  ANY,
+  /** Whether all bools are true. */
+  ALL,
+  /** The sum of magnitudes. */
+  L1,
+  /** The square root of the sum of squares. */
+  L2,
+  SUM_SQUARE,
+  LOG_SUM,
+  /** The logarithm of the sum of exponentials. */
+  LOG_SUM_EXP,
+  VARIANCE,
+  STD,
   /** The index of the first maximum; a NaN counts as the maximum. */
-  ARGMAX;
+  ARGMAX,
+  /** The index of the last maximum. */
+  ARGMAX_LAST,
+  /** The index of the first minimum; a NaN counts as the minimum. */
+  ARGMIN,
+  /** The index of the last minimum. */
+  ARGMIN_LAST;
+
+  private static final Set<DType> FLOATS = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
+  private static final Set<DType> INTEGERS = Set.of(DType.I64, DType.I32, DType.I8, DType.U8);
 
   /** Returns the name in requests. */
   String text() {
-    return name().toLowerCase(Locale.ROOT);
+    return name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
 
   static Reduction of(String text) {
-    return valueOf(text.toUpperCase(Locale.ROOT));
+    return valueOf(text.toUpperCase(Locale.ROOT).replace('-', '_'));
   }
 
-  private boolean sums() {
-    return this == SUM || this == MEAN;
+  /** Returns the dtypes of elements that it accepts. */
+  Set<DType> dtypes() {
+    return switch (this) {
+      case SUM, PROD, L1, SUM_SQUARE -> union(FLOATS, Set.of(DType.I64, DType.I32));
+      case MAX, MIN, ARGMAX, ARGMAX_LAST, ARGMIN, ARGMIN_LAST -> union(FLOATS, INTEGERS);
+      case ANY, ALL -> Set.of(DType.BOOL);
+      case MEAN, L2, VARIANCE, STD -> FLOATS;
+      // the emitter has no logarithm of f64
+      case LOG_SUM, LOG_SUM_EXP -> Set.of(DType.F32, DType.F16, DType.BF16);
+    };
+  }
+
+  private static Set<DType> union(Set<DType> some, Set<DType> others) {
+    return Stream.concat(some.stream(), others.stream()).collect(Collectors.toUnmodifiableSet());
+  }
+
+  /** Returns whether the result is an index. */
+  boolean isPosition() {
+    return switch (this) {
+      case ARGMAX, ARGMAX_LAST, ARGMIN, ARGMIN_LAST -> true;
+      default -> false;
+    };
+  }
+
+  /** Returns whether the result depends on the correction of the number of elements. */
+  boolean isDispersion() {
+    return this == VARIANCE || this == STD;
   }
 
   /** Returns the reduction of a part of the numbers: a sum for a mean. */
   Reduction partial() {
-    return this == MEAN ? SUM : this;
-  }
-
-  /** Returns the types of a state's values for numbers of type f32 or f64. */
-  List<Type> state(Type number) {
-    return sums()
-        ? List.of(number, number)
-        : this == ARGMAX ? List.of(number, Type.S32) : List.of(number);
-  }
-
-  /** Returns the neutral element. */
-  double neutral() {
-    return sums() ? 0 : this == MIN ? Double.POSITIVE_INFINITY : Double.NEGATIVE_INFINITY;
-  }
-
-  /**
-   * Returns the state of no numbers.
-   *
-   * @param first index of the first number that the thread will add; greater than all indices if it
-   *     adds none
-   */
-  List<Value> empty(KernelBuilder k, Type number, Int first) {
-    var neutral = k.real(number, neutral());
-    return sums()
-        ? List.of(neutral, neutral)
-        : this == ARGMAX ? List.of(neutral, first.value()) : List.of(neutral);
-  }
-
-  /** Adds a number, whose index is greater than those of all before, and returns the new state. */
-  List<Value> add(List<? extends Value> state, Real number, Int index) {
-    var a = state.getFirst().widen();
     return switch (this) {
-      case SUM, MEAN -> {
-        var sum = a.plus(number);
-        yield List.of(sum, state.getLast().widen().plus(lost(a, number, sum)));
-      }
-      case MAX, MIN -> List.of(further(number, a));
-      case ARGMAX -> {
-        var takes = number.gt(a).or(number.isNan().and(a.isNan().not()));
-        yield List.of(
-            number.where(takes, a), index.where(takes, state.getLast().integer()).value());
-      }
+      case MEAN, LOG_SUM -> SUM;
+      case L2 -> SUM_SQUARE;
+      case STD -> VARIANCE;
+      default -> this;
     };
   }
 
-  /** Merges two states. */
-  List<Value> merge(List<? extends Value> one, List<? extends Value> other) {
-    var a = one.getFirst().widen();
-    var b = other.getFirst().widen();
-    if (sums()) {
-      var sum = a.plus(b);
-      var rest = one.getLast().widen().plus(other.getLast().widen());
-      return List.of(sum, rest.plus(lost(a, b, sum)));
-    }
-    if (this != ARGMAX) {
-      return List.of(further(b, a));
-    }
-    var i = one.getLast().integer();
-    var j = other.getLast().integer();
-    var equal = a.eq(b).or(a.isNan().and(b.isNan()));
-    var takes = b.gt(a).or(b.isNan().and(a.isNan().not())).or(equal.and(j.lt(i)));
-    return List.of(b.where(takes, a), j.where(takes, i).value());
+  /** Returns the type of arithmetic: s32 for integers of at most 32 bits, whose results wrap. */
+  Type number(DType in) {
+    return switch (in) {
+      case F64 -> Type.F64;
+      case F32, F16, BF16 -> Type.F32;
+      case I64 -> Type.S64;
+      default -> Type.S32;
+    };
   }
 
-  /** Returns the greater or the lesser number; NaN if one is NaN. */
-  private Real further(Real number, Real than) {
-    var further = this == MAX ? number.gt(than) : number.lt(than);
-    return number.where(further.or(number.isNan()), than);
-  }
-
-  /** Returns the exact rounding error of a sum (Knuth, The Art of Computer Programming, 4.2.2). */
-  private static Real lost(Real a, Real b, Real sum) {
-    var ofB = sum.minus(a);
-    var ofA = sum.minus(ofB);
-    return a.minus(ofA).plus(b.minus(ofB));
-  }
-
-  /** Returns the result, from the state of all {@code count} numbers. */
-  Value result(List<? extends Value> state, Int count) {
-    if (!sums()) {
-      return state.getLast();
-    }
-    var sum = state.getFirst().widen();
-    var rest = state.getLast().widen();
-    // the rounding error of an infinite sum is NaN
-    var all = sum.where(rest.isNan(), sum.plus(rest));
-    return this == MEAN ? all.over(count.real(all.type())) : all;
-  }
-
-  /** Returns the result of {@code n} numbers in float64. */
-  double of(int n, IntToDoubleFunction numbers) {
-    double state = neutral();
-    double lost = 0;
-    int index = 0;
-    for (int i = 0; i < n; i++) {
-      double x = numbers.applyAsDouble(i);
-      switch (this) {
-        case SUM, MEAN -> {
-          double sum = state + x;
-          double ofX = sum - state;
-          lost += (state - (sum - ofX)) + (x - ofX);
-          state = sum;
-        }
-        case MAX -> state = Math.max(state, x);
-        case MIN -> state = Math.min(state, x);
-        case ARGMAX -> {
-          if (x > state || (Double.isNaN(x) && !Double.isNaN(state))) {
-            state = x;
-            index = i;
-          }
-        }
-      }
-    }
-    double sum = Double.isNaN(lost) ? state : state + lost;
+  /** Returns the combination of numbers of a type. */
+  Fold fold(Type number) {
+    boolean whole = Fold.isInteger(number);
     return switch (this) {
-      case SUM -> sum;
-      case MEAN -> sum / n;
-      case MAX, MIN -> state;
-      case ARGMAX -> index;
+      case SUM, MEAN, L1, L2, SUM_SQUARE, LOG_SUM -> whole ? IntegerFold.SUM : new SumFold();
+      case PROD -> whole ? IntegerFold.PRODUCT : new ProductFold();
+      case MAX -> whole ? IntegerFold.MAX : new ExtremeFold(true);
+      case MIN -> whole ? IntegerFold.MIN : new ExtremeFold(false);
+      case ANY -> IntegerFold.ANY;
+      case ALL -> IntegerFold.ALL;
+      case LOG_SUM_EXP -> new LogSumExpFold();
+      case VARIANCE, STD -> new MomentFold();
+      case ARGMAX -> new PositionFold(true, false);
+      case ARGMAX_LAST -> new PositionFold(true, true);
+      case ARGMIN -> new PositionFold(false, false);
+      case ARGMIN_LAST -> new PositionFold(false, true);
+    };
+  }
+
+  /** Converts an element to a number. */
+  Value read(Elements elements, DType in, Value element) {
+    return switch (number(in)) {
+      case S32 -> element.integer().value();
+      case S64 -> element.wide().value();
+      default -> elements.widen(in, element);
+    };
+  }
+
+  /** Returns the function of a number that is combined. */
+  Value term(KernelBuilder k, Value number) {
+    var type = number.type();
+    boolean whole = Fold.isInteger(type);
+    return switch (this) {
+      case L1 -> whole ? k.compute(type, "abs." + type.word(), number) : number.widen().abs();
+      case L2, SUM_SQUARE ->
+          whole
+              ? k.compute(type, "mul.lo." + type.word(), number, number)
+              : number.widen().times(number.widen());
+      default -> number;
+    };
+  }
+
+  /**
+   * Returns the result from the state of all numbers.
+   *
+   * @param count the number of numbers
+   * @param divisor of a variance
+   */
+  Value result(KernelBuilder k, List<? extends Value> state, Int count, Int divisor) {
+    var first = state.getFirst();
+    boolean whole = Fold.isInteger(first.type());
+    return switch (this) {
+      case SUM, PROD, L1, SUM_SQUARE -> whole ? first : SumFold.total(first, state.getLast());
+      case MEAN -> {
+        var sum = SumFold.total(first, state.getLast());
+        yield sum.over(count.real(sum.type()));
+      }
+      case L2 -> SumFold.total(first, state.getLast()).sqrt();
+      case LOG_SUM -> new RealFunctions(k).log(SumFold.total(first, state.getLast()));
+      case LOG_SUM_EXP -> LogSumExpFold.result(k, state);
+      case VARIANCE, STD -> {
+        var all = MomentFold.squaredDifferences(state, count);
+        var variance = all.over(divisor.real(all.type()));
+        yield this == STD ? variance.sqrt() : variance;
+      }
+      case MAX, MIN, ANY, ALL, ARGMAX, ARGMAX_LAST, ARGMIN, ARGMIN_LAST -> state.getLast();
     };
   }
 }

@@ -1,4 +1,4 @@
-/** Reductions along a dimension. */
+/** Reductions and scans along dimensions. */
 @NullMarked
 package dev.athanor.ops.reduce;
 

@@ -298,15 +298,35 @@ def gather(p):
             lambda t: torch.index_select(t["table"], 0, t["index"]), "torch.index_select")
 
 
+def axis_of(p):
+    """Returns the dimension of a call, by default the last."""
+    axis = p.given("axis")
+    return -1 if axis is None else int(axis)
+
+
 def reduce(p):
-    axis, kind = int(p.given("axis")), p.given("kind")
-    call = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.amin}[kind]
-    return None, lambda t: call(t["x"], dim=axis), "torch." + call.__name__
+    axes, kind = p.given("axes"), p.given("kind")
+    calls = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.amin,
+             "log-sum-exp": torch.logsumexp}
+    need(kind in calls, f"torch has no equivalent of {kind} along dimensions")
+    dim = [int(axis) for axis in axes] if axes else axis_of(p) if axes is None else None
+    keep = bool(p.given("keepdims"))
+    return None, lambda t: calls[kind](t["x"], dim=dim, keepdim=keep), "torch." + calls[kind].__name__
 
 
-def argmax(p):
-    axis, out = int(p.given("axis")), p.out()
-    return None, lambda t: torch.argmax(t["x"], dim=axis).to(out), "torch.argmax"
+def arg_extreme(call):
+    def of(p):
+        need(not p.given("selectLast"), "torch returns any of several")
+        axis, out, keep = axis_of(p), p.out(), bool(p.given("keepdims"))
+        return None, lambda t: call(t["x"], dim=axis, keepdim=keep).to(out), "torch." + call.__name__
+    return of
+
+
+def cumulative(call):
+    def of(p):
+        need(not p.given("exclusive") and not p.given("reverse"), "torch scans forward, inclusively")
+        return None, lambda t: call(t["x"], dim=axis_of(p)), "torch." + call.__name__
+    return of
 
 
 def scale(p):
@@ -320,7 +340,8 @@ OPS = {
     "residual-rms-norm": norm, "residual-layer-norm": norm, "relu": activation, "gelu": activation,
     "silu": activation, "tanh": activation, "sigmoid": activation, "swiglu": gate, "geglu": gate,
     "bias-activation": bias_activation, "cast": cast, "transpose": transpose, "gather": gather,
-    "reduce": reduce, "argmax": argmax, "scale": scale,
+    "reduce": reduce, "argmax": arg_extreme(torch.argmax), "argmin": arg_extreme(torch.argmin),
+    "cumsum": cumulative(torch.cumsum), "cumprod": cumulative(torch.cumprod), "scale": scale,
     "add": lambda p: (None, lambda t: t["a"] + t["b"], "torch.add"),
     "mul": lambda p: (None, lambda t: t["a"] * t["b"], "torch.mul"),
 }
