@@ -163,8 +163,13 @@ record ReferenceReduction(Reduction reduction, DType in, long correction) {
         : number;
   }
 
+  /** Returns the variance; NaN if the sum overflows, infinity if that of squares does. */
   private double variance(long n, LongToDoubleFunction x) {
-    double mean = sum(n, x) / n;
+    double sum = sum(n, x);
+    if (Double.isInfinite(limited(sum))) {
+      return Double.NaN;
+    }
+    double mean = sum / n;
     double squares = sum(n, i -> (x.applyAsDouble(i) - mean) * (x.applyAsDouble(i) - mean));
     boolean overflows = Double.isFinite(mean) && Double.isInfinite(squares(n, x));
     return (overflows ? Double.POSITIVE_INFINITY : squares) / (n - correction);
