@@ -275,7 +275,11 @@ public record OpDescription(
     }
 
     public static Attribute flag(String name, String meaning) {
-      return of(name, AttributeType.BOOLEAN, "false", meaning);
+      return flag(name, false, meaning);
+    }
+
+    public static Attribute flag(String name, boolean defaultValue, String meaning) {
+      return of(name, AttributeType.BOOLEAN, Boolean.toString(defaultValue), meaning);
     }
 
     public static Attribute number(String name, double defaultValue, String meaning) {

@@ -32,6 +32,7 @@ import dev.athanor.ops.move.TriangleOp;
 import dev.athanor.ops.move.UpdateOp;
 import dev.athanor.ops.quant.Dequantize;
 import dev.athanor.ops.quant.QuantizeInt8;
+import dev.athanor.ops.rank.RankOps;
 import dev.athanor.ops.reduce.ReduceOps;
 import dev.athanor.ops.row.norm.Norm;
 import dev.athanor.ops.row.norm.NormBackwardOp;
@@ -105,6 +106,8 @@ public final class BuiltInOps implements OpProvider {
             MOVE,
             IndexingOps.all(),
             ReduceOps.all())
+            ReduceOps.all(),
+            RankOps.all())
         .flatMap(List::stream)
         .toList();
   }

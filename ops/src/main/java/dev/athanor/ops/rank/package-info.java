@@ -1,0 +1,8 @@
+/**
+ * Ops that rank the elements of rows: sort, argsort, top-k and search. They sort entries of an
+ * order-preserving integer key and an index, so that all entries differ and every order is stable.
+ */
+@NullMarked
+package dev.athanor.ops.rank;
+
+import org.jspecify.annotations.NullMarked;
