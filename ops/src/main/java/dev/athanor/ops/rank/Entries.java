@@ -56,7 +56,8 @@ final class Entries {
   private Int key32(Real number) {
     var bits = number.constant(0).where(number.eq(0), number).bits();
     var ordered = bits.xor(bits.shrSigned(31).and(Integer.MAX_VALUE));
-    return k.integer(Integer.MAX_VALUE).where(number.isNan(), ordered);
+    // the greatest integer is the key of hidden rows
+    return k.integer(Integer.MAX_VALUE - 1).where(number.isNan(), ordered);
   }
 
   private Wide key64(Real number) {
@@ -78,6 +79,16 @@ final class Entries {
   List<Value> last() {
     var key = k.wide(Long.MAX_VALUE).value();
     return packed ? List.of(key) : List.of(key, k.integer(Integer.MAX_VALUE).value());
+  }
+
+  /** Returns the packed entry of a row that is excluded, which comes after all others. */
+  List<Value> hidden(Int index) {
+    return List.of(pack(k.integer(Integer.MAX_VALUE), index));
+  }
+
+  /** Returns whether a packed entry is {@link #hidden}. */
+  Predicate isHidden(List<Value> entry) {
+    return entry.getFirst().wide().ge(k.wide((long) Integer.MAX_VALUE << Integer.SIZE));
   }
 
   Int index(List<Value> entry) {

@@ -9,7 +9,7 @@ import dev.athanor.ops.OpDescription.Output;
 import java.util.List;
 import java.util.Set;
 
-/** The ops that order the elements along a dimension. */
+/** The ops that order elements along a dimension, or rows by their similarity to a query. */
 public final class RankOps {
 
   private static final Input X =
@@ -28,7 +28,7 @@ public final class RankOps {
 
   /** Returns all of them. */
   public static List<Op> all() {
-    return List.of(topK(), sort(), argsort());
+    return List.of(topK(), sort(), argsort(), new SearchOp());
   }
 
   private static RankOp topK() {

@@ -155,7 +155,8 @@ final class RankPlanner {
       slots.addAll(entries);
     }
     slots.addAll(numbers(problem.rows, runs.length, chunks, left.run));
-    long bytes = (long) problem.rows * runs.length * (from ? entryBytes() : problem.dtype.bytes());
+    double bytes =
+        (double) problem.rows * runs.length * (from ? entryBytes() : problem.dtype.bytes());
     long blocks = Math.ceilDiv((long) problem.rows * chunks, SharedSort.CAPACITY / segment);
     add(variant, blocks, sortInstructions(segment), bytes, slots, left);
     return left;
@@ -229,7 +230,8 @@ final class RankPlanner {
             (double) SharedSort.THREADS * Long.BYTES);
     microseconds += machine.microseconds(blocks, work, bytes);
     mostBlocks = Math.max(mostBlocks, blocks);
-    steps.add(new Step(variant, Dim3.of((int) blocks), SharedSort.THREADS, 0, slots));
+    var grid = Dim3.of((int) Math.min(blocks, Integer.MAX_VALUE)); // finish refuses more
+    steps.add(new Step(variant, grid, SharedSort.THREADS, 0, slots));
   }
 
   /** Allocates entries. Launches alternate between two arrays, each at most as long as the last. */

@@ -17,6 +17,7 @@ import java.util.List;
  */
 final class ResultWriter {
 
+  private final KernelBuilder k;
   private final Entries entries;
   private final Result result;
   private final List<GlobalPointer> x;
@@ -33,6 +34,7 @@ final class ResultWriter {
    */
   ResultWriter(
       KernelBuilder k, Entries entries, Result result, DType dtype, List<GlobalPointer> x) {
+    this.k = k;
     this.entries = entries;
     this.result = result;
     this.x = x;
@@ -76,11 +78,16 @@ final class ResultWriter {
     if (result.hasValues()) {
       stored.add(element(condition, row, entries.index(entry)));
     }
+    var index = entries.index(entry);
     if (result.hasScores()) {
-      stored.add(entries.number(entry, flip));
+      var number = entries.number(entry, flip);
+      var hidden = entries.isHidden(entry);
+      var worst = number.constant(Double.POSITIVE_INFINITY);
+      stored.add(worst.where(flip.eq(0), worst.negate()).where(hidden, number));
+      index = k.integer(-1).where(hidden, index);
     }
     if (result.hasIndices()) {
-      stored.add(entries.index(entry).wide().value());
+      stored.add(index.wide().value());
     }
     for (int i = 0; i < stored.size(); i++) {
       matrix(to.get(i), row, pitch)
