@@ -59,7 +59,6 @@ class ArchitectureTest {
           entry("indexing", Set.of("reference", "cost", "map")),
           entry("reduce", Set.of("reference", "cost", "map", "expression")),
           entry("rank", Set.of("reference", "cost", "map")),
-          entry("reduce", Set.of("reference", "cost", "map")),
           entry("quant", Set.of("reference", "cost")),
           entry("linear", Set.of("reference", "tile")),
           entry("linear.simt", Set.of("reference", "cost", "tile", "linear")),

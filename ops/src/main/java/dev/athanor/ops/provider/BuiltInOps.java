@@ -105,7 +105,6 @@ public final class BuiltInOps implements OpProvider {
             ExpressionOps.all(),
             MOVE,
             IndexingOps.all(),
-            ReduceOps.all())
             ReduceOps.all(),
             RankOps.all())
         .flatMap(List::stream)

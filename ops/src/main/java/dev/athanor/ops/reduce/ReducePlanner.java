@@ -93,9 +93,10 @@ final class ReducePlanner {
         int pieces = extents.n > MAX_STATES ? pieces(next, extents) : 1;
         int segment = Math.ceilDiv(extents.n, pieces);
         int segments = Math.ceilDiv(extents.n, segment);
-        var chosen = segments > 1 || left.reducesBeside(at) ? next : last;
+        boolean isLast = segments == 1 && !left.reducesBeside(at);
+        var chosen = isLast ? last : next;
         add(chosen, extents, segment, segments);
-        double results = chosen == last ? problem.output().bytes() : bytes - before;
+        double results = isLast ? problem.output().bytes() : bytes - before;
         double read = 0;
         for (var type : fold().state(number())) {
           long each = extents.elements() * type.bytes();
