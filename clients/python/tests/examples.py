@@ -115,6 +115,7 @@ def examples() -> dict[str, Example]:
     return {
         "add": Example((x, beta), (x + beta,)),
         "argmax": Example((x,), (x.argmax(-1),)),
+        "argmin": Example((x,), (x.argmin(0)[None],), {"axis": 0, "keepdims": True}),
         "attention": Example((q, k, w), (out, lse), {"with_lse": True}, 1e-4),
         "attention_backward": Example(
             (q, q, k, w, out, lse), (numeric_gradient(of_q, q, q), None, None), {}, 1e-3
@@ -122,6 +123,8 @@ def examples() -> dict[str, Example]:
         "attention_decode": Example((q[:, :, :1], k, w, np.array([3], np.int32)), (out[:, :, :1],), {}, 1e-4),
         "bias_activation": Example((x, bias), (np.maximum(x + bias, 0),), {"activation": "relu"}),
         "cast": Example((x,), (x.astype(F16),), {"to": "f16"}, 0),
+        "cumprod": Example((x,), (np.cumprod(x, -1),)),
+        "cumsum": Example((x,), (np.cumsum(x[::-1], 0)[::-1],), {"axis": 0, "reverse": True}),
         "dequantize": Example((Raw(q8_0, "q8_0", (4, 32)),), (blocks * F32(0.5),), {}, 0),
         "gather": Example((a, np.array([3, 0], np.int64)), (a[[3, 0]],), {}, 0),
         "geglu": Example((x, y), (gelu(x) * y,)),
@@ -184,6 +187,7 @@ def examples() -> dict[str, Example]:
         **expressions(),
         **copies(),
         **indexing(),
+        **ranks(),
     }
 
 
@@ -251,6 +255,7 @@ def copies() -> dict[str, Example]:
     expanded = np.broadcast_to(x[:, None], (3, 4, 8))
     table: dict[str, tuple[tuple[Any, ...], tuple[Values, ...], dict[str, Any]]] = {
         "concat": (([x, y],), (np.concatenate([x, y], 1),), {"axis": 1}),
+        "copy": ((x, y, np.array(5)), (np.concatenate([x[:, :5], y, x[:, 7:]], 1),), {"axis": 1}),
         "depth_to_space": ((image,), (blocks,), {"block": 2}),
         "expand": ((x[:, None],), (expanded,), {"shape": [4, 1]}),
         "flip": ((x,), (x[:, ::-1],), {"axes": [1]}),
@@ -288,4 +293,19 @@ def indexing() -> dict[str, Example]:
         "one_hot": Example((repeated, np.array([0, 1], F16)), (hot,), {"depth": 3}, 0),
         "scatter_elements": Example((x, columns, updates), (replaced,), {"axis": 1}, 0),
         "scatter_nd": Example((x, repeated[:, None], rows), (added,), {"reduction": "add"}),
+    }
+
+
+def ranks() -> dict[str, Example]:
+    """Returns examples of the ops that order elements."""
+    x = random(3, 40)
+    order = np.argsort(-x, axis=-1, kind="stable")[:, :5]
+    queries, rows = random(2, 8), random(20, 8)
+    scores = queries @ rows.T
+    nearest = np.argsort(-scores, axis=-1, kind="stable")[:, :4]
+    return {
+        "argsort": Example((x,), (np.argsort(x, 0, kind="stable"),), {"axis": 0}, 0),
+        "search": Example((queries, rows), (np.take_along_axis(scores, nearest, -1), nearest), {"k": 4}),
+        "sort": Example((x,), (-np.sort(-x),), {"descending": True}, 0),
+        "top_k": Example((x,), (np.take_along_axis(x, order, -1), order), {"k": 5}, 0),
     }

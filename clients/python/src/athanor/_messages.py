@@ -64,7 +64,10 @@ message_type {
   field { name: "inline" number: 1 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".athanor.v1.TensorData" oneof_index: 0 }
   field { name: "handle" number: 2 label: LABEL_OPTIONAL type: TYPE_STRING oneof_index: 0 }
   field { name: "shape" number: 3 label: LABEL_REPEATED type: TYPE_INT64 }
+  field { name: "offset" number: 4 label: LABEL_OPTIONAL type: TYPE_INT64 oneof_index: 1 proto3_optional: true }
+  field { name: "strides" number: 5 label: LABEL_REPEATED type: TYPE_INT64 }
   oneof_decl { name: "source" }
+  oneof_decl { name: "_offset" }
 }
 message_type {
   name: "OutputTarget"

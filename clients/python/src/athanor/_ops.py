@@ -125,6 +125,24 @@ class RmsNormBackwardResult(NamedTuple, Generic[AnyTensor]):
     """[N] of the dtype of gamma: the gradient with respect to gamma"""
 
 
+class SearchResult(NamedTuple, Generic[AnyTensor]):
+    """The outputs of `search`."""
+
+    scores: AnyTensor
+    """[Q, k] of f32: the scores, the best first"""
+    indices: AnyTensor
+    """[Q, k] of i64: the indices of the rows"""
+
+
+class TopKResult(NamedTuple, Generic[AnyTensor]):
+    """The outputs of `top_k`."""
+
+    values: AnyTensor
+    """[…, k, …] of the dtype of x: the elements, copied bit for bit"""
+    indices: AnyTensor
+    """[…, k, …] of i64: their indices along the axis"""
+
+
 class Ops(ABC, Generic[AnyTensor]):
     """The ops of the service. Inputs are tensors on the device, or arrays, which are sent with the call."""
 
@@ -250,6 +268,8 @@ class Ops(ABC, Generic[AnyTensor]):
         *,
         axis: int = -1,
         out_dtype: Literal["i64", "i32"] = "i64",
+        keepdims: bool = False,
+        select_last: bool = False,
         out: AnyTensor | None = None,
         timeout: float | None = None,
     ) -> Flow[AnyTensor]:
@@ -259,11 +279,13 @@ class Ops(ABC, Generic[AnyTensor]):
         than all numbers, as in NumPy and PyTorch
 
         Args:
-            x: […, N, …] of f64, f32, f16, bf16: the input tensor.
+            x: […, N, …] of f64, f32, f16, bf16, i64, i32, i8, u8: the input tensor.
             axis: the dimension to reduce, which is removed; negative values count from the end. The default
                 is the last dimension; NumPy and PyTorch reduce all dimensions by default, and ONNX keeps
                 the reduced dimension (default -1).
             out_dtype: dtype of y (default i64).
+            keepdims: whether reduced dimensions are kept, with extent 1 (default False).
+            select_last: whether the last of several wins, not the first (default False).
             out: an existing tensor to write to, with the dtype and shape of y.
             timeout: timeout of the call in seconds; that of the client if None.
 
@@ -276,12 +298,95 @@ class Ops(ABC, Generic[AnyTensor]):
         outputs = yield from self._run_op(
             "argmax",
             {"x": x},
-            {"axis": axis, "outDtype": out_dtype},
+            {"axis": axis, "outDtype": out_dtype, "keepdims": keepdims, "selectLast": select_last},
             ["y"],
             out,
             timeout,
         )
         return outputs["y"]
+
+    @method
+    def argmin(
+        self,
+        x: AnyTensor | Array,
+        *,
+        axis: int = -1,
+        out_dtype: Literal["i64", "i32"] = "i64",
+        keepdims: bool = False,
+        select_last: bool = False,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Returns the index of the minimum along a dimension.
+
+        y = the index of the minimum along the axis, the first if there are several; NaN counts as less than
+        all numbers, as in NumPy and PyTorch
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, i64, i32, i8, u8: the input tensor.
+            axis: the dimension to reduce, which is removed; negative values count from the end. The default
+                is the last dimension; NumPy and PyTorch reduce all dimensions by default, and ONNX keeps
+                the reduced dimension (default -1).
+            out_dtype: dtype of y (default i64).
+            keepdims: whether reduced dimensions are kept, with extent 1 (default False).
+            select_last: whether the last of several wins, not the first (default False).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, …] of dtype `out_dtype`: the indices, without the reduced dimension.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "argmin",
+            {"x": x},
+            {"axis": axis, "outDtype": out_dtype, "keepdims": keepdims, "selectLast": select_last},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def argsort(
+        self,
+        x: AnyTensor | Array,
+        *,
+        axis: int = -1,
+        descending: bool = False,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Returns the indices that sort the elements along a dimension.
+
+        indices[…, j, …] = the index along the axis of the element of x at position j of the ascending or
+        descending order. Equal elements keep the order of their indices. NaN is the greatest number, and −0
+        equals 0, as in NumPy and PyTorch
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, i64, i32: the input tensor.
+            axis: dimension to sort; negative values count from the end (default -1).
+            descending: sort from the greatest element to the least (default False).
+            out: an existing tensor to write to, with the dtype and shape of indices.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            indices: […, N, …] of i64: the indices of the sorted elements.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "argsort",
+            {"x": x},
+            {"axis": axis, "descending": descending},
+            ["indices"],
+            out,
+            timeout,
+        )
+        return outputs["indices"]
 
     @method
     def attention(
@@ -653,6 +758,55 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def copy(
+        self,
+        into: AnyTensor | Array,
+        x: AnyTensor | Array,
+        at: AnyTensor | Array | None = None,
+        *,
+        axis: int = 0,
+        mode: Literal["linear", "circular"] = "linear",
+        offsets: Sequence[int] | None = None,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Copies a tensor into a part of another, such as new keys into a cache.
+
+        y = into, except y[…, p + i, …] = x[…, i, …], where p = at[b] or p = at
+
+        Args:
+            into: […a] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the tensor to
+                change.
+            x: […b] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the elements to
+                write; as many dimensions as into, none longer; same dtype as into.
+            at: [] or [B] of i64, i32 (optional): position of x in dimension axis, one for all or one for
+                each index of the first dimension; x and into then differ in dimension axis only. Negative
+                positions write nothing.
+            axis: dimension that at refers to; negative values count from the end (default 0).
+            mode: whether elements beyond the end of dimension axis are left out or go to its beginning
+                (default linear).
+            offsets: without at: position of x in each dimension; default zeros (0 to 9223372036854775807).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […a] of the dtype of into: into with x in the place of a part. Written into the tensor into,
+                it changes only that part.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "copy",
+            {"into": into, "x": x, "at": at},
+            {"axis": axis, "mode": mode, "offsets": offsets},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def cos(
         self,
         x: AnyTensor | Array,
@@ -679,6 +833,86 @@ class Ops(ABC, Generic[AnyTensor]):
             "cos",
             {"x": x},
             {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def cumprod(
+        self,
+        x: AnyTensor | Array,
+        *,
+        axis: int = -1,
+        exclusive: bool = False,
+        reverse: bool = False,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes the cumulative product along a dimension.
+
+        y = the product of x and all elements before it along the axis, as in ONNX CumSum, in compensated
+        f32 (f64 for f64), rounded to the dtype of x at the end; integers wrap
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, i64, i32: the input tensor.
+            axis: the dimension; negative values count from the end (default -1).
+            exclusive: whether an element is not part of its own result (default False).
+            reverse: whether elements are combined with those after them (default False).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, N, …] of the dtype of x: the cumulative products.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "cumprod",
+            {"x": x},
+            {"axis": axis, "exclusive": exclusive, "reverse": reverse},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def cumsum(
+        self,
+        x: AnyTensor | Array,
+        *,
+        axis: int = -1,
+        exclusive: bool = False,
+        reverse: bool = False,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes the cumulative sum along a dimension.
+
+        y = the sum of x and all elements before it along the axis, as in ONNX CumSum, in compensated f32
+        (f64 for f64), rounded to the dtype of x at the end; integers wrap
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, i64, i32: the input tensor.
+            axis: the dimension; negative values count from the end (default -1).
+            exclusive: whether an element is not part of its own result (default False).
+            reverse: whether elements are combined with those after them (default False).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, N, …] of the dtype of x: the cumulative sums.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "cumsum",
+            {"x": x},
+            {"axis": axis, "exclusive": exclusive, "reverse": reverse},
             ["y"],
             out,
             timeout,
@@ -1093,6 +1327,85 @@ class Ops(ABC, Generic[AnyTensor]):
             "gather",
             {"table": table, "index": index},
             {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def gather_elements(
+        self,
+        x: AnyTensor | Array,
+        index: AnyTensor | Array,
+        *,
+        axis: int = 0,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Gathers elements by their index in one dimension.
+
+        y[i, m, j] = x[i, index[i, m, j], j], or 0 if index[i, m, j] is out of range
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input
+                tensor.
+            index: […, M, …] of i64, i32: indices in the dimension axis; other extents are at most those of
+                x; an index into N elements is from −N to N − 1, and negative ones count from the end. Any
+                other index yields zeros.
+            axis: dimension of x that is indexed; negative values count from the end (default 0).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, M, …] of the dtype of x: the elements, copied bit for bit.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "gather-elements",
+            {"x": x, "index": index},
+            {"axis": axis},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def gather_nd(
+        self,
+        x: AnyTensor | Array,
+        index: AnyTensor | Array,
+        *,
+        batch_dims: int = 0,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Gathers slices by their indices in several dimensions.
+
+        y[b, i, …] = x[b, index[b, i, 0], …, index[b, i, K−1], …], or 0 if an index is out of range
+
+        Args:
+            x: […b, N1, …, NK, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the
+                input tensor.
+            index: […b, …, K] of i64, i32: indices in K dimensions; an index into N elements is from −N to N
+                − 1, and negative ones count from the end. Any other index yields zeros.
+            batch_dims: number of leading dimensions that x and index share (default 0; at least 0).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […b, …, …] of the dtype of x: the slices, copied bit for bit.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "gather-nd",
+            {"x": x, "index": index},
+            {"batchDims": batch_dims},
             ["y"],
             out,
             timeout,
@@ -2183,6 +2496,48 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def one_hot(
+        self,
+        index: AnyTensor | Array,
+        values: AnyTensor | Array,
+        *,
+        depth: int,
+        axis: int = -1,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Encodes indices as one-hot vectors.
+
+        y[…, d, …] = values[1] if d = index[…, …] or d = index[…, …] + depth, or values[0]
+
+        Args:
+            index: […] of i64, i32: positions of the on value, from −depth to depth − 1; negative ones count
+                from the end. Any other index yields a vector of off values.
+            values: [2] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the off value,
+                then the on value.
+            depth: length of the vectors (at least 1).
+            axis: dimension of y along which the vectors lie; negative values count from the end (default
+                -1).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, depth, …] of the dtype of values: the one-hot vectors.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "one-hot",
+            {"index": index, "values": values},
+            {"depth": depth, "axis": axis},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def or_(
         self,
         a: AnyTensor | Array,
@@ -2512,28 +2867,38 @@ class Ops(ABC, Generic[AnyTensor]):
         self,
         x: AnyTensor | Array,
         *,
-        kind: Literal["sum", "mean", "max", "min"] = "sum",
-        axis: int = -1,
+        kind: Literal["sum", "mean", "max", "min", "prod", "any", "all", "l1", "l2", "sum-square", "log-sum", "log-sum-exp", "variance", "std"] = "sum",
+        axis: int | None = None,
+        axes: Sequence[int] | None = None,
+        keepdims: bool = False,
+        correction: int = 0,
         out: AnyTensor | None = None,
         timeout: float | None = None,
     ) -> Flow[AnyTensor]:
-        """Computes the sum, mean, maximum or minimum along a dimension.
+        """Computes the sum, mean, maximum or another reduction along dimensions.
 
-        y = the sum, mean, maximum or minimum of x along the axis. Sums use compensated summation in f32
+        y = the reduction of the elements of x along the axis or axes. Sums use compensated summation in f32
         (f64 for f64), in an order that the shape of x fixes, and are rounded to the dtype of x at the end;
-        a mean is the sum before this rounding, divided by N. max and min return NaN if any element is NaN
+        a mean is the sum before this rounding, divided by N. max and min return NaN if any element is NaN.
+        Sums and products of integers wrap. l1, l2 and sum-square combine |x| and x²; variance is Σ(x -
+        mean(x))² / (N - correction), std its root; squares overflow like f32 (f64 for f64). any and all
+        reduce bools
 
         Args:
-            x: […, N, …] of f64, f32, f16, bf16: the input tensor.
+            x: […, N, …] of f64, f32, f16, bf16, i64, i32, i8, u8, bool: the input tensor.
             kind: the reduction to compute (default sum).
             axis: the dimension to reduce, which is removed; negative values count from the end. The default
                 is the last dimension; NumPy and PyTorch reduce all dimensions by default, and ONNX keeps
-                the reduced dimension (default -1).
+                the reduced dimension.
+            axes: the dimensions to reduce, instead of axis; an empty list reduces all.
+            keepdims: whether reduced dimensions are kept, with extent 1 (default False).
+            correction: for variance and std: subtracted from N in the divisor; PyTorch's default is 1,
+                NumPy's 0 (default 0; 0 to 2147483647).
             out: an existing tensor to write to, with the dtype and shape of y.
             timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            y: […, …] of the dtype of x: the result, without the reduced dimension.
+            y: […, …] of the dtype of x: the result, without the reduced dimensions.
 
         Raises:
             AthanorError: if the service rejects the call or cannot be reached.
@@ -2541,7 +2906,7 @@ class Ops(ABC, Generic[AnyTensor]):
         outputs = yield from self._run_op(
             "reduce",
             {"x": x},
-            {"kind": kind, "axis": axis},
+            {"kind": kind, "axis": axis, "axes": axes, "keepdims": keepdims, "correction": correction},
             ["y"],
             out,
             timeout,
@@ -2998,6 +3363,144 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def scatter_elements(
+        self,
+        x: AnyTensor | Array,
+        index: AnyTensor | Array,
+        updates: AnyTensor | Array,
+        *,
+        axis: int = 0,
+        reduction: Literal["none", "add", "mul", "min", "max"] = "none",
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Writes updates to elements by their index in one dimension.
+
+        y = x; y[i, index[i, m, j], j] = reduction(y[i, index[i, m, j], j], updates[i, m, j]) for all i, m,
+        j in order
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input
+                tensor.
+            index: […, M, …] of i64, i32: indices in the dimension axis; other extents are at most those of
+                x; an index into N elements is from −N to N − 1, and negative ones count from the end.
+                Updates with any other index are skipped.
+            updates: […, M, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the
+                updates; same dtype as x.
+            axis: dimension of x that is indexed; negative values count from the end (default 0).
+            reduction: none: the last update of an element replaces it; others: combines x and all updates
+                of an element in the order of the index, in f32 for smaller floats. Integers wrap; min and
+                max propagate NaN (default none).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, N, …] of the dtype of x: x with the updates.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "scatter-elements",
+            {"x": x, "index": index, "updates": updates},
+            {"axis": axis, "reduction": reduction},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def scatter_nd(
+        self,
+        x: AnyTensor | Array,
+        index: AnyTensor | Array,
+        updates: AnyTensor | Array,
+        *,
+        reduction: Literal["none", "add", "mul", "min", "max"] = "none",
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Writes updates to slices by their indices in several dimensions.
+
+        y = x; y[n, …] = reduction(y[n, …], updates[i, …]) with n = index[i, 0], …, index[i, K−1], for all i
+        in order
+
+        Args:
+            x: [N1, …, NK, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the
+                input tensor.
+            index: […, K] of i64, i32: indices in the first K dimensions; an index into N elements is from
+                −N to N − 1, and negative ones count from the end. Updates with any other index are skipped.
+            updates: […, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the
+                updates; same dtype as x.
+            reduction: none: the last update of an element replaces it; others: combines x and all updates
+                of an element in the order of the index, in f32 for smaller floats. Integers wrap; min and
+                max propagate NaN (default none).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: [N1, …, NK, …] of the dtype of x: x with the updates.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "scatter-nd",
+            {"x": x, "index": index, "updates": updates},
+            {"reduction": reduction},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def search(
+        self,
+        queries: AnyTensor | Array,
+        rows: AnyTensor | Array,
+        mask: AnyTensor | Array | None = None,
+        *,
+        k: int,
+        metric: Literal["dot", "cosine", "l2"] = "dot",
+        out: Sequence[AnyTensor | None] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[SearchResult[AnyTensor]]:
+        """Finds the k rows that are most similar to each query, by a scan of all rows.
+
+        scores[q, j] = the score of queries[q] and rows[indices[q, j]], computed in f32: the greatest k for
+        dot and cosine, the least k for l2. Equal scores are ordered by index; NaN counts as the greatest
+        score. The cosine with a zero vector is 0. Where the mask leaves fewer than k rows, the index is −1
+        and the score is −∞, or ∞ for l2
+
+        Args:
+            queries: [Q, D] of f32, f16, bf16: the queries.
+            rows: [N, D] of f32, f16, bf16: the rows to search; same dtype as queries.
+            mask: [N] of u8, bool (optional): 0 excludes a row.
+            k: number of rows to return per query, at most N (1 to 1024).
+            metric: similarity: dot product, cosine, or l2, the squared Euclidean distance (default dot).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            scores: [Q, k] of f32: the scores, the best first.
+            indices: [Q, k] of i64: the indices of the rows.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "search",
+            {"queries": queries, "rows": rows, "mask": mask},
+            {"k": k, "metric": metric},
+            ["scores", "indices"],
+            out,
+            timeout,
+        )
+        return SearchResult(**outputs)
+
+    @method
     def sigmoid(
         self,
         x: AnyTensor | Array,
@@ -3293,6 +3796,44 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def sort(
+        self,
+        x: AnyTensor | Array,
+        *,
+        axis: int = -1,
+        descending: bool = False,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Sorts the elements along a dimension.
+
+        y = the elements of x along the axis in ascending or descending order. Equal elements keep the order
+        of their indices. NaN is the greatest number, and −0 equals 0, as in NumPy and PyTorch
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, i64, i32: the input tensor.
+            axis: dimension to sort; negative values count from the end (default -1).
+            descending: sort from the greatest element to the least (default False).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, N, …] of the dtype of x: the sorted elements, copied bit for bit.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "sort",
+            {"x": x},
+            {"axis": axis, "descending": descending},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def space_to_depth(
         self,
         x: AnyTensor | Array,
@@ -3581,6 +4122,48 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout,
         )
         return outputs["y"]
+
+    @method
+    def top_k(
+        self,
+        x: AnyTensor | Array,
+        *,
+        k: int,
+        axis: int = -1,
+        largest: bool = True,
+        out: Sequence[AnyTensor | None] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[TopKResult[AnyTensor]]:
+        """Returns the k largest or smallest elements along a dimension, sorted, and their indices.
+
+        values[…, j, …] = x[…, indices[…, j, …], …], where indices[…, j, …] is the index of the element at
+        position j of the order, which is descending if largest is true. Equal elements keep the order of
+        their indices. NaN is the greatest number, and −0 equals 0, as in NumPy and PyTorch
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, i64, i32: the input tensor.
+            k: number of elements to return, at most N (1 to 2147483647).
+            axis: dimension to sort; negative values count from the end (default -1).
+            largest: return the largest elements, not the smallest (default True).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            values: […, k, …] of the dtype of x: the elements, copied bit for bit.
+            indices: […, k, …] of i64: their indices along the axis.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "top-k",
+            {"x": x},
+            {"k": k, "axis": axis, "largest": largest},
+            ["values", "indices"],
+            out,
+            timeout,
+        )
+        return TopKResult(**outputs)
 
     @method
     def transpose(

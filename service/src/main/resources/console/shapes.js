@@ -4,6 +4,9 @@
 const USUAL = {B: 1, Hq: 4, Hkv: 2, Sq: 16, Sk: 16, S: 16, P: 16, D: 64, Dv: 64, V: 32, Smax: 32, maxBlocks: 2};
 const OTHERWISE = 8;
 
+/** Default extents of single ops. */
+const OF_OP = {'gather-nd': {K: 1}, 'scatter-nd': {K: 1}};
+
 /** In K/8 and [K/groupSize, N], the extent must be a multiple of the divisor. */
 const DIVIDED = 128;
 
@@ -48,7 +51,7 @@ export function letters(op) {
     for (const term of terms(input.shape)) {
       for (const [name] of term.matchAll(NAME)) {
         if (attributes.has(name)) continue;
-        const usual = term.includes('/') ? DIVIDED : (USUAL[name] ?? OTHERWISE);
+        const usual = term.includes('/') ? DIVIDED : (OF_OP[op.name]?.[name] ?? USUAL[name] ?? OTHERWISE);
         found.set(name, Math.max(found.get(name) ?? 0, usual));
       }
     }

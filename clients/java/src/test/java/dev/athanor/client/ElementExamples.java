@@ -11,7 +11,7 @@ import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.DoubleUnaryOperator;
 
-/** Examples of the ops that compute expressions or copy elements. */
+/** Examples of the ops that compute expressions, and that copy, find or order elements. */
 final class ElementExamples {
 
   private static final HostTensor X = f32(0.5f, 2);
@@ -33,6 +33,9 @@ final class ElementExamples {
     all.comparisons();
     all.withAttributes();
     all.copies();
+    all.byIndex();
+    all.alongDimensions();
+    all.ranks();
     return all.examples;
   }
 
@@ -126,6 +129,26 @@ final class ElementExamples {
         "map", o -> near(o.map(List.of(A, B), "x0 * c0 + x1", p -> p.constants(0.5)), 5, -0.5));
   }
 
+  private void ranks() {
+    examples.put("sort", o -> near(o.sort(MATRIX, p -> p.descending(true)), 2, 1, 4, 3));
+    examples.put(
+        "argsort", o -> assertThat(o.argsort(MATRIX).toLongs()).containsExactly(0, 1, 0, 1));
+    examples.put(
+        "top-k",
+        o -> {
+          var result = o.topK(MATRIX, 1);
+          near(result.values(), 2, 4);
+          assertThat(result.indices().toLongs()).containsExactly(1, 1);
+        });
+    examples.put(
+        "search",
+        o -> {
+          var result = o.search(MATRIX, MATRIX, 1);
+          near(result.scores(), 11, 25);
+          assertThat(result.indices().toLongs()).containsExactly(1, 1);
+        });
+  }
+
   private void copies() {
     examples.put("permute", o -> near(o.permute(MATRIX), 1, 3, 2, 4));
     examples.put(
@@ -149,5 +172,31 @@ final class ElementExamples {
     examples.put("depth-to-space", o -> near(o.depthToSpace(image, 2), 1, 2, 3, 4));
     var pixels = HostTensor.of(new float[] {1, 2, 3, 4}, 1, 1, 2, 2);
     examples.put("space-to-depth", o -> near(o.spaceToDepth(pixels, 2), 1, 2, 3, 4));
+  }
+
+  private void byIndex() {
+    var index = HostTensor.of(new int[] {1, 0}, 2, 1);
+    var part = HostTensor.of(new float[] {5, 6}, 2, 1);
+    examples.put(
+        "copy",
+        o -> near(o.copy(MATRIX, part, p -> p.at(HostTensor.of(new int[] {1}).reshape()).axis(1)), 1, 5, 3, 6));
+    examples.put(
+        "gather-elements", o -> near(o.gatherElements(MATRIX, index, p -> p.axis(1)), 2, 3));
+    examples.put("gather-nd", o -> near(o.gatherNd(MATRIX, index), 3, 4, 1, 2));
+    examples.put(
+        "scatter-elements",
+        o -> near(o.scatterElements(MATRIX, index, part, p -> p.axis(1)), 1, 5, 6, 4));
+    examples.put("scatter-nd", o -> near(o.scatterNd(MATRIX, index, MATRIX), 3, 4, 1, 2));
+    examples.put(
+        "one-hot",
+        o -> near(o.oneHot(index.reshape(2), HostTensor.of(new float[] {0, 1}), 2), 0, 1, 1, 0));
+  }
+
+  private void alongDimensions() {
+    examples.put("cumsum", o -> near(o.cumsum(MATRIX, p -> p.axis(0)), 1, 2, 4, 6));
+    examples.put("cumprod", o -> near(o.cumprod(MATRIX, p -> p.reverse(true)), 2, 2, 12, 4));
+    examples.put(
+        "argmin",
+        o -> assertThat(o.argmin(B, p -> p.outDtype(DType.I32)).toInts()).containsExactly(0));
   }
 }

@@ -75,7 +75,7 @@ public final class UpdateOp implements SampledOp {
                       + " beginning"),
               Attribute.integers(
                       "offsets", "without at: position of x in each dimension; default zeros")
-                  .from(0, Long.MAX_VALUE)),
+                  .from(0, Double.POSITIVE_INFINITY)),
           List.of(
               Output.of(
                   "y",
