@@ -785,7 +785,7 @@ class Ops(ABC, Generic[AnyTensor]):
             axis: dimension that at refers to; negative values count from the end (default 0).
             mode: whether elements beyond the end of dimension axis are left out or go to its beginning
                 (default linear).
-            offsets: without at: position of x in each dimension; default zeros (0 to 9223372036854775807).
+            offsets: without at: position of x in each dimension; default zeros (at least 0).
             out: an existing tensor to write to, with the dtype and shape of y.
             timeout: timeout of the call in seconds; that of the client if None.
 

@@ -11,7 +11,7 @@ import java.util.Optional;
  *
  * @param kernel the name of the variant, which is that of the dominant step
  * @param steps in launch order; each sees the writes of earlier steps
- * @param update the output that the steps change in part; empty if they write all outputs
+ * @param update the output of which the steps write only a part
  */
 public record LaunchPlan(
     String kernel,
@@ -22,21 +22,6 @@ public record LaunchPlan(
     Cost cost,
     String explain)
     implements Plan {
-
-  /**
-   * An output that starts with the contents of an input. They are copied first, unless the output
-   * is in the place of the input.
-   */
-  public record Update(String input, String output) {
-
-    private void enqueue(Stream stream, Bindings bindings) {
-      var from = bindings.input(input);
-      var to = bindings.output(output);
-      if (!from.equals(to)) {
-        stream.copy(from.buffer(), from.offset(), to.buffer(), to.offset(), to.type().bytes());
-      }
-    }
-  }
 
   public LaunchPlan {
     outputs = Map.copyOf(outputs);
@@ -91,7 +76,13 @@ public record LaunchPlan(
 
   @Override
   public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {
-    update.ifPresent(each -> each.enqueue(stream, bindings));
+    update.ifPresent(changed -> {
+      var from = bindings.input(changed.input());
+      var to = bindings.output(changed.output());
+      if (!from.equals(to)) {
+        stream.copy(from.buffer(), from.offset(), to.buffer(), to.offset(), to.type().bytes());
+      }
+    });
     for (var step : steps) {
       stream.launch(step.launch(kernels, bindings));
     }

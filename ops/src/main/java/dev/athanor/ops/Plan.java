@@ -4,6 +4,7 @@ import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.ptx.Kernel;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** An execution plan of an op: all decisions made without access to a device. */
 public interface Plan {
@@ -21,6 +22,22 @@ public interface Plan {
   default long workspaceBytes() {
     return 0;
   }
+
+  /** Returns the output of which the plan writes only a part; empty if it writes all outputs. */
+  default Optional<Update> update() {
+    return Optional.empty();
+  }
+
+  /** Returns the bytes of inputs that the plan copies because they are not dense. */
+  default long packedBytes() {
+    return 0;
+  }
+
+  /**
+   * An output that starts with the contents of an input. They are copied first, unless the output
+   * is in the place of the input.
+   */
+  record Update(String input, String output) {}
 
   /** Returns the kernels of the plan, for tests and for inspecting their PTX. */
   List<Kernel> kernels();

@@ -179,7 +179,13 @@ final class ElementExamples {
     var part = HostTensor.of(new float[] {5, 6}, 2, 1);
     examples.put(
         "copy",
-        o -> near(o.copy(MATRIX, part, p -> p.at(HostTensor.of(new int[] {1}).reshape()).axis(1)), 1, 5, 3, 6));
+        o ->
+            near(
+                o.copy(MATRIX, part, p -> p.at(HostTensor.of(new int[] {1}).reshape()).axis(1)),
+                1,
+                5,
+                3,
+                6));
     examples.put(
         "gather-elements", o -> near(o.gatherElements(MATRIX, index, p -> p.axis(1)), 2, 3));
     examples.put("gather-nd", o -> near(o.gatherNd(MATRIX, index), 3, 4, 1, 2));

@@ -108,6 +108,16 @@ public final class PackedPlan implements Plan {
   }
 
   @Override
+  public Optional<Update> update() {
+    return plan.update();
+  }
+
+  @Override
+  public long packedBytes() {
+    return copies.values().stream().mapToLong(copy -> copy.dense.bytes()).sum();
+  }
+
+  @Override
   public Cost cost() {
     double bytes = parts.stream().mapToDouble(part -> part.cost().bytes()).sum();
     return new Cost(plan.cost().flops(), bytes);

@@ -142,7 +142,7 @@ class RefusalsTest {
         Map.of("x", f32(3)),
         Map.of("kind", "product"),
         OpException.InvalidAttribute.class,
-        "attribute \"kind\" must be one of sum, mean, max, min, got \"product\"");
+        "attribute \"kind\" must be one of sum, mean, max, min, prod, any, all, l1, l2, sum-square, log-sum, log-sum-exp, variance, std, got \"product\"");
   }
 
   @Test

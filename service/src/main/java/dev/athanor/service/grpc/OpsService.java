@@ -142,7 +142,8 @@ class OpsService extends OpsGrpc.OpsImplBase {
           PipelineStepResult.newBuilder()
               .setOp(step.op())
               .setKernel(step.kernel())
-              .setKernelMicros(step.micros()));
+              .setKernelMicros(step.micros())
+              .setCopiedBytes(step.copiedBytes()));
     }
     result.outputs().forEach((name, output) -> answer.putOutputs(name, output(output)));
     return answer.build();

@@ -84,6 +84,9 @@ class PipelineController {
       out.writeStringProperty("op", step.op());
       out.writeStringProperty("kernel", step.kernel());
       out.writeNumberProperty("kernelMicros", RunAnswers.tenths(step.micros()));
+      if (step.copiedBytes() > 0) {
+        out.writeNumberProperty("copiedBytes", step.copiedBytes());
+      }
       out.writeEndObject();
     }
     out.writeEndArray();

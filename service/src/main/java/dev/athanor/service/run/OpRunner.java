@@ -237,7 +237,9 @@ public final class OpRunner {
     var steps = new ArrayList<Result.Step>();
     for (int i = 0; i < job.steps().size(); i++) {
       var step = job.steps().get(i);
-      steps.add(new Result.Step(step.op(), step.plan().kernel(), ran.stepMicros().get(i)));
+      steps.add(
+          new Result.Step(
+              step.op(), step.plan().kernel(), ran.stepMicros().get(i), step.copiedBytes()));
     }
     var metrics = job.runtime().metrics();
     if (ran.batchSize() > 0) {

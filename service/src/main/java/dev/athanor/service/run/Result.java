@@ -23,8 +23,9 @@ public record Result(
    * @param kernel the kernel variant that ran
    * @param micros the device time. If the pipeline ran as a graph, only the total is measured; it
    *     is divided in proportion to the last run step by step
+   * @param copiedBytes the bytes that it copied although it did not change them
    */
-  public record Step(String op, String kernel, double micros) {}
+  public record Step(String op, String kernel, double micros, long copiedBytes) {}
 
   /** Returns the kernel variant of the last step; for a call, the one that ran. */
   public String kernel() {

@@ -7,6 +7,7 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Predicate;
 
 /**
@@ -32,6 +33,23 @@ record RunStep(
           var other = each.getValue();
           return other == input ? mayReplace.test(each.getKey()) : other.base() != input;
         });
+  }
+
+  /**
+   * Returns the bytes that the step copies although it does not change them: those of inputs that
+   * are not dense, and of a tensor that it could not change in place.
+   */
+  @SuppressWarnings("ReferenceEquality") // values are equal only if they are the same
+  long copiedBytes() {
+    var update = plan.update();
+    if (update.isEmpty()) {
+      return plan.packedBytes();
+    }
+    var from = Objects.requireNonNull(inputs.get(update.get().input()));
+    var to = Objects.requireNonNull(outputs.get(update.get().output()));
+    boolean inPlace =
+        to.within() == from || (to.present().isPresent() && to.present().equals(from.present()));
+    return plan.packedBytes() + (inPlace ? 0 : to.type().bytes());
   }
 
   /** Returns the layouts of values that are not dense, by name. */

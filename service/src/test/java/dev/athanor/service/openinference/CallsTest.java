@@ -121,7 +121,7 @@ class CallsTest {
     var timing = new Result.Timing(0.5, 1.04, 2, 3, 4, 10.26);
     var result =
         new Result(
-            "emulator:0", List.of(new Result.Step("op", "kernel_f32", 3)), Map.of(), timing, 1);
+            "emulator:0", List.of(new Result.Step("op", "kernel_f32", 3, 0)), Map.of(), timing, 1);
     assertThat(Inference.of(result).parameters())
         .isEqualTo(
             Map.of(

@@ -13,7 +13,7 @@ class ModelStatisticsTest {
   private static Result result(int batchSize, double kernelMicros) {
     return new Result(
         "fake:0",
-        List.of(new Result.Step("silu", "silu_f32", kernelMicros)),
+        List.of(new Result.Step("silu", "silu_f32", kernelMicros, 0)),
         Map.of(),
         new Result.Timing(0, 1, 2, kernelMicros, 3, 10 + kernelMicros),
         batchSize);

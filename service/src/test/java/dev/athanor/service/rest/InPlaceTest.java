@@ -201,8 +201,8 @@ class InPlaceTest {
    * sees them.
    */
   @ParameterizedTest
-  @CsvSource({"new, '5, 6, 5, 6', '5, 6, 5, 6'", "T, '1, 2, 3, 4', '5, 6, 5, 6'"})
-  void pipelineChangesPartsOfATensor(String read, String seen, String expected) {
+  @CsvSource({"new, '5, 6, 5, 6', '5, 6, 5, 6', 0", "T, '1, 2, 3, 4', '5, 6, 5, 6', 16"})
+  void pipelineChangesPartsOfATensor(String read, String seen, String expected, int copied) {
     var handle = matrix();
     var result =
         json("""
@@ -219,6 +219,11 @@ class InPlaceTest {
             .header("X-Deadline-Ms", 600_000)
             .post("/pipelines/run");
     result.then().statusCode(200).body("outputs.new.version", equalTo(2));
+    assertThat(
+            result.jsonPath().getList("steps.copiedBytes", Integer.class).stream()
+                .mapToInt(bytes -> bytes == null ? 0 : bytes)
+                .sum())
+        .isEqualTo(copied);
     assertThat(result.jsonPath().getList("outputs.seen.data", Float.class))
         .isEqualTo(numbers(seen));
     assertThat(data(handle)).isEqualTo(numbers(expected));

@@ -96,6 +96,11 @@ class ViewsTest {
     call.then().statusCode(200);
     assertThat(call.jsonPath().getList("outputs.y.data", Float.class)).isEqualTo(floats(expected));
     var pipeline = twiceOfIntermediate(view);
+    boolean strided = view.contains("strides") || view.contains("13") || view.contains(": 5");
+    int bytes = 4 * floats(expected).size();
+    assertThat(pipeline.jsonPath().getList("steps.copiedBytes"))
+        .last()
+        .isEqualTo(strided ? bytes : null);
     pipeline.then().statusCode(200);
     assertThat(pipeline.jsonPath().getList("outputs.y.data", Float.class))
         .isEqualTo(floats(expected));

@@ -238,6 +238,7 @@ class CapturedPipelinesTest {
         expected[2 * i + 1] = -2 * i;
         assertThat(inline(result, "all")).isEqualTo(expected);
         assertThat(contents(rig, result, "cache")).isEqualTo(expected);
+        assertThat(result.steps()).extracting(Result.Step::copiedBytes).containsOnly(0L);
         assertThat(rig.store.bytes()).isEqualTo(48);
         assertThat(launches(rig)).isEqualTo(i);
       }
