@@ -76,8 +76,8 @@ final class IndexingCases {
   }
 
   /** Returns the tolerance of a scatter; the reference adds in the order of the kernel. */
-  static Tolerance scatter(Reduction reduction, DType dtype) {
-    boolean rounds = reduction == Reduction.ADD || reduction == Reduction.MUL;
+  static Tolerance scatter(ScatterReduction reduction, DType dtype) {
+    boolean rounds = reduction == ScatterReduction.ADD || reduction == ScatterReduction.MUL;
     return switch (dtype) {
       case F32 -> rounds ? Tolerance.maximum(1e-5) : Tolerance.exact();
       // the error of f32 arithmetic is much smaller than the rounding

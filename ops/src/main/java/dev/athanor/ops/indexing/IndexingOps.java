@@ -31,7 +31,7 @@ public final class IndexingOps {
       Attribute.choice(
           ScatterIndexedOp.REDUCTION,
           "none",
-          Stream.of(Reduction.values()).map(Reduction::text).toList(),
+          Stream.of(ScatterReduction.values()).map(ScatterReduction::text).toList(),
           "none: the last update of an element replaces it; others: combines x and all updates of"
               + " an element in the order of the index, in f32 for smaller floats. Integers wrap;"
               + " min and max propagate NaN");

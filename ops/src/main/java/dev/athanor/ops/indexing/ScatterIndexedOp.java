@@ -66,7 +66,7 @@ record ScatterIndexedOp(
               .formatted(updates.shape(), x.shape(), indices.index(), indices.named()));
     }
     var reduction = reduction(attributes);
-    if (reduction != Reduction.NONE && x.dtype() == DType.BOOL) {
+    if (reduction != ScatterReduction.NONE && x.dtype() == DType.BOOL) {
       throw new OpException.UnsupportedDType(
           Indices.X,
           "x is bool, which has no reduction \"%s\"; use reduction \"none\", or cast x to u8"
@@ -75,8 +75,8 @@ record ScatterIndexedOp(
     return indices;
   }
 
-  private static Reduction reduction(Attributes attributes) {
-    return Reduction.of(attributes.choice(REDUCTION));
+  private static ScatterReduction reduction(Attributes attributes) {
+    return ScatterReduction.of(attributes.choice(REDUCTION));
   }
 
   private static TensorType type(Map<String, TensorType> inputs, String name) {
@@ -128,7 +128,7 @@ record ScatterIndexedOp(
   }
 
   private static double real(
-      Reduction reduction,
+      ScatterReduction reduction,
       HostTensor x,
       long at,
       HostTensor updates,
@@ -142,7 +142,7 @@ record ScatterIndexedOp(
   }
 
   private static double whole(
-      Reduction reduction,
+      ScatterReduction reduction,
       HostTensor x,
       long at,
       HostTensor updates,

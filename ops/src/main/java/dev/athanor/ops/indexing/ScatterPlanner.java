@@ -33,7 +33,7 @@ record ScatterPlanner(
     TensorType x,
     TensorType index,
     Indices indices,
-    Reduction reduction,
+    ScatterReduction reduction,
     Plan.Cost cost) {
 
   /** Maximum number of positions, so that the search computes in 32 bits. */
@@ -55,7 +55,7 @@ record ScatterPlanner(
     var steps = new ArrayList<>(copy());
     steps.add(sort(lookup, count));
     long from = 0;
-    for (int run = SortVariant.RUN; run < count; run *= 2) {
+    for (int run = KeySortVariant.RUN; run < count; run *= 2) {
       steps.add(merge(count, run, from, keyBytes - from));
       from = keyBytes - from;
     }
@@ -96,18 +96,18 @@ record ScatterPlanner(
     slots.add(Slot.input("index"));
     slots.addAll(lookup.slots());
     return new Step(
-        new SortVariant(LookupCode.of(index.dtype(), lookup)),
-        Dim3.of(Math.ceilDiv(count, SortVariant.RUN)),
-        SortVariant.RUN,
+        new KeySortVariant(LookupCode.of(index.dtype(), lookup)),
+        Dim3.of(Math.ceilDiv(count, KeySortVariant.RUN)),
+        KeySortVariant.RUN,
         0,
         slots);
   }
 
   private static Step merge(int count, int run, long from, long to) {
     return new Step(
-        new MergeVariant(),
-        Dim3.of(Math.ceilDiv(count, MergeVariant.THREADS)),
-        MergeVariant.THREADS,
+        new KeyMergeVariant(),
+        Dim3.of(Math.ceilDiv(count, KeyMergeVariant.THREADS)),
+        KeyMergeVariant.THREADS,
         0,
         List.of(
             new Slot.Workspace(from),
@@ -118,7 +118,7 @@ record ScatterPlanner(
   }
 
   private Step write(Lookup lookup, int count, long keys) {
-    boolean copies = reduction == Reduction.NONE;
+    boolean copies = reduction == ScatterReduction.NONE;
     var dtype = copies ? ElementwiseSteps.ofSameSize(x.dtype()) : x.dtype();
     long widest = copies ? 16 / dtype.bytes() : 1;
     var variant =

@@ -23,7 +23,7 @@ import dev.athanor.ops.map.Elements;
  * @param dtype of the elements; without a reduction, any of their size
  * @param vector elements per access; 1 with a reduction
  */
-record ScatterVariant(DType dtype, Reduction reduction, int vector) implements Variant {
+record ScatterVariant(DType dtype, ScatterReduction reduction, int vector) implements Variant {
 
   static final int THREADS = 256;
 
@@ -75,7 +75,7 @@ record ScatterVariant(DType dtype, Reduction reduction, int vector) implements V
       var key = keys.loadWhere(inside, place);
       var slice = sort.slice(key);
       var written = inside.and(slice.lt(slices));
-      if (reduction == Reduction.NONE) {
+      if (reduction == ScatterReduction.NONE) {
         var next = place.plus(1);
         var last = isOther(inside.and(next.lt(count)), next, slice);
         var from = row(updates, sort.position(key));

@@ -49,7 +49,7 @@ final class StepsJob implements Job {
   private final Scratch scratch;
   private final RunInputs inputs;
   private final Outputs outputs;
-  private final Execution execution;
+  private final StepRunner runner;
   private Map<String, Result.Output> results = Map.of();
 
   /** Whether a commit may have written into existing tensors. */
@@ -73,8 +73,8 @@ final class StepsJob implements Job {
     inputs = new RunInputs(memory, pins, scratch);
     inline = context.memory().hold();
     outputs = new Outputs(tensors, pins, scratch, inline);
-    execution =
-        new Execution(
+    runner =
+        new StepRunner(
             runtime, graphs, context.tenant(), context.deadline(), steps, inputs, outputs, scratch);
   }
 
@@ -153,12 +153,12 @@ final class StepsJob implements Job {
 
   @Override
   public void run(Stream stream) {
-    ran = execution.run(stream);
+    ran = runner.run(stream);
   }
 
   @Override
   public boolean abandon() {
-    return execution.abandon();
+    return runner.abandon();
   }
 
   RunTiming ran() {
@@ -235,10 +235,10 @@ final class StepsJob implements Job {
     try (pins;
         inline) {
       if (!committed) {
-        outputs.abandon(wrote || execution.hasOverwritten());
+        outputs.abandon(wrote || runner.hasOverwritten());
       }
       scratch.free();
-      execution.close();
+      runner.close();
     }
   }
 
@@ -253,7 +253,7 @@ final class StepsJob implements Job {
 
   /** Returns the step that a failure of the run is attributed to, if known. */
   Optional<Failure.Step> current() {
-    return execution.current();
+    return runner.current();
   }
 
   Map<String, Result.Output> outputs() {

@@ -11,7 +11,7 @@ import dev.athanor.ops.Variant;
  *
  * <p>Parameters: the keys, the number of positions, the number of slices, the lookup.
  */
-record SortVariant(LookupCode lookup) implements Variant {
+record KeySortVariant(LookupCode lookup) implements Variant {
 
   /** Keys per run: one per thread of a block. */
   static final int RUN = 256;

@@ -28,9 +28,9 @@ import org.slf4j.LoggerFactory;
  * first step. A run can be stopped until a step overwrites a resident tensor; from then on only a
  * device fault ends it early.
  */
-final class Execution {
+final class StepRunner {
 
-  private static final Logger LOG = LoggerFactory.getLogger(Execution.class);
+  private static final Logger LOG = LoggerFactory.getLogger(StepRunner.class);
 
   /** Whether a run can still end without a trace. */
   private enum Phase {
@@ -60,7 +60,7 @@ final class Execution {
   private @Nullable RunTiming ran;
   private @Nullable CapturedPipeline captured;
 
-  Execution(
+  StepRunner(
       DeviceRuntime runtime,
       CapturedPipelines graphs,
       Tenant tenant,

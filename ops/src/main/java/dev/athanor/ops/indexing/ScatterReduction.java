@@ -8,7 +8,7 @@ import java.util.Locale;
 import java.util.stream.Stream;
 
 /** How scatter combines an element of x with the updates that name it. */
-enum Reduction {
+enum ScatterReduction {
   /** The last update replaces the element. */
   NONE,
   ADD,
@@ -22,7 +22,7 @@ enum Reduction {
     return name().toLowerCase(Locale.ROOT);
   }
 
-  static Reduction of(String text) {
+  static ScatterReduction of(String text) {
     return Stream.of(values()).filter(each -> each.text().equals(text)).findFirst().orElseThrow();
   }
 

@@ -12,7 +12,7 @@ import dev.athanor.ops.Variant;
  * <p>Parameters: the keys, the merged keys, the number of keys, the keys of a run (a power of two),
  * the steps of a search.
  */
-record MergeVariant() implements Variant {
+record KeyMergeVariant() implements Variant {
 
   static final int THREADS = 256;
 
@@ -23,7 +23,7 @@ record MergeVariant() implements Variant {
 
   @Override
   public Kernel build() {
-    return KernelBuilder.build(name(), THREADS, MergeVariant::write);
+    return KernelBuilder.build(name(), THREADS, KeyMergeVariant::write);
   }
 
   private static void write(KernelBuilder k) {
