@@ -58,7 +58,7 @@ def clip(n: Node) -> Array:
 
 
 def with_constants(expression: str, **defaults: float) -> Operator:
-    return lambda n: n.map(expression, constants=[n.attribute(k, v) for k, v in defaults.items()])
+    return lambda n: n.map(expression, constants=[n.attribute(k, v) for k, v in defaults.items()] or None)
 
 
 def shift(n: Node) -> Array:
@@ -134,11 +134,11 @@ def momentum(n: Node, r: Array, t: Array, x: Array, g: Array, v: Array) -> list[
 
 def gelu(n: Node) -> Array:
     form = "tanh" if n.attribute("approximate") == "tanh" else "erf"
-    return n.client.gelu(n.x[0], form=form).numpy()
+    return n.run("gelu", n.x[0], form=form)
 
 
 ELEMENTWISE: dict[str, Operator] = {
-    **{key: (lambda n, e=text: n.map(e)) for key, text in EXPRESSIONS.items()},
+    **{key: with_constants(text) for key, text in EXPRESSIONS.items()},
     "Max": lambda n: folded(n, "max"),
     "Min": lambda n: folded(n, "min"),
     "Sum": lambda n: folded(n, "+"),

@@ -38,7 +38,7 @@ class Node:
         import onnx
 
         self.client = client
-        self.x = [array(inputs[key]) if key else None for key in proto.input]
+        self.x: list[Any] = [array(inputs[key]) if key else None for key in proto.input]
         self.given = {a.name: onnx.helper.get_attribute_value(a) for a in proto.attribute}
         self.outputs = outputs
         self.wanted = [bool(key) for key in proto.output]

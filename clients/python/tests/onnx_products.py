@@ -13,6 +13,13 @@ LEAST = {"u8": 0, "i8": -128, "i16": -32768}
 GREATEST = {"u8": 255, "i8": 127, "i16": 32767}
 
 
+def matmul(n: Node) -> Array:
+    a, b = n.x
+    y = n.run("matmul", a.reshape(1, -1) if a.ndim == 1 else a, b.reshape(-1, 1) if b.ndim == 1 else b)
+    y = np.squeeze(y, -2) if a.ndim == 1 else y
+    return np.squeeze(y, -1) if b.ndim == 1 else y
+
+
 def gemm(n: Node) -> Array:
     flags = {"transpose_a": bool(n.attribute("transA", 0)), "transpose_b": bool(n.attribute("transB", 0))}
     y = n.run("matmul", n.x[0], n.x[1], alpha=n.attribute("alpha", 1.0), **flags)
@@ -38,6 +45,25 @@ def einsum(n: Node) -> Array:
     y = n.map(" * ".join(f"x{i}" for i in range(len(factors))), *factors)
     summed = range(len(result), len(order))
     return n.reduce("sum", y, summed, keepdims=False) if summed else y
+
+
+def fourier(n: Node) -> Array:
+    """Multiplies by the matrix of the transform, which takes a complex number as two elements."""
+    x, inverse, onesided = n.x[0], n.attribute("inverse", 0), n.attribute("onesided", 0)
+    if n.input(1) is not None or (inverse and onesided):
+        raise NotImplementedError("lengths and real results")
+    axis = (n.attribute("axis", 1) if n.input(2) is None else int(n.x[2])) % x.ndim
+    size, parts = x.shape[axis], x.shape[-1]
+    columns = size // 2 + 1 if onesided else size
+    angle = (2 if inverse else -2) * math.pi / size * np.outer(np.arange(size), np.arange(columns))
+    cos, sin = np.cos(angle), np.sin(angle)
+    matrix = np.stack([np.stack([cos, sin], -1), np.stack([-sin, cos], -1)], 1)[:, :parts]
+    others = [i for i in range(x.ndim - 1) if i != axis]
+    moved = n.permute(x, *others, axis, x.ndim - 1)
+    factor = matrix.reshape(size * parts, columns * 2).astype(x.dtype)
+    y = n.run("matmul", moved.reshape(-1, size * parts), factor, alpha=1 / size if inverse else 1.0)
+    y = y.reshape(*moved.shape[:-2], columns, 2)
+    return n.permute(y, *range(axis), x.ndim - 2, *range(axis, x.ndim - 2), x.ndim - 1)
 
 
 def affine_grid(n: Node) -> Array:
@@ -74,8 +100,9 @@ def attention(n: Node) -> list[Array]:
         y, scores = masked_attention(n, q, k, v, past, windows)
     else:
         causal, softcap = bool(n.attribute("is_causal", 0)), n.attribute("softcap", 0.0)
-        alignment, scale = "top-left", n.attribute("scale")
-        flow = n.client.attention(q, k, v, causal=causal, alignment=alignment, scale=scale, softcap=softcap)
+        flow = n.client.attention(
+            q, k, v, causal=causal, alignment="top-left", scale=n.attribute("scale"), softcap=softcap
+        )
         y, scores = flow.out.numpy(), None
     if n.x[0].ndim == 3:
         y = n.permute(y, 0, 2, 1, 3).reshape(*n.x[0].shape[:2], -1)
@@ -97,11 +124,9 @@ def masked_attention(
     kept[1] = scores
     if n.input(3) is not None:
         mask = n.x[3]
-        missing = columns - mask.shape[-1]
-        fill = 0.0 if mask.dtype == np.bool_ else -math.inf
-        if missing:
-            after = [0] * (mask.ndim - 1) + [missing]
-            mask = n.run("pad", mask, after=after, value=fill)
+        if missing := columns - mask.shape[-1]:
+            masked = np.full((*mask.shape[:-1], missing), False if mask.dtype == np.bool_ else -math.inf)
+            mask = n.run("concat", [mask, masked.astype(mask.dtype)], axis=-1)
         text = "where(x1, x0, -inf)" if mask.dtype == np.bool_ else "where(x1 == -inf, -inf, x0 + x1)"
         scores = n.map(text, scores, mask, dtype=np.float32)
     lengths = n.input(6)
@@ -234,7 +259,8 @@ def quantized_product(n: Node) -> Array:
 
 
 PRODUCTS: dict[str, Operator] = {
-    "MatMul": lambda n: n.run("matmul", n.x[0], n.x[1]),
+    "MatMul": matmul,
+    "DFT": fourier,
     "Gemm": gemm,
     "Einsum": einsum,
     "AffineGrid": affine_grid,

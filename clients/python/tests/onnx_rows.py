@@ -152,14 +152,13 @@ def dropout(n: Node) -> list[Array]:
     return [n.map("x", x), n.run("expand", np.array(True), shape=x.shape)][: n.outputs]
 
 
+KINDS = {
+    "Sum": "sum", "Mean": "mean", "Max": "max", "Min": "min", "Prod": "prod", "L1": "l1", "L2": "l2",
+    "SumSquare": "sum-square", "LogSum": "log-sum", "LogSumExp": "log-sum-exp",
+}  # fmt: skip
+
 ROWS: dict[str, Operator] = {
-    **{
-        "Reduce" + key: reduced(kind)
-        for key, kind in {
-            "Sum": "sum", "Mean": "mean", "Max": "max", "Min": "min", "Prod": "prod", "L1": "l1", "L2": "l2",
-            "SumSquare": "sum-square", "LogSum": "log-sum", "LogSumExp": "log-sum-exp",
-        }.items()  # fmt: skip
-    },
+    **{"Reduce" + key: reduced(kind) for key, kind in KINDS.items()},
     "ArgMax": arg("argmax"),
     "ArgMin": arg("argmin"),
     "Softmax": softmax,
