@@ -50,19 +50,23 @@ def einsum(n: Node) -> Array:
 def fourier(n: Node) -> Array:
     """Multiplies by the matrix of the transform, which takes a complex number as two elements."""
     x, inverse, onesided = n.x[0], n.attribute("inverse", 0), n.attribute("onesided", 0)
-    if n.input(1) is not None or (inverse and onesided):
-        raise NotImplementedError("lengths and real results")
+    if n.input(1) is not None:
+        raise NotImplementedError("lengths")
     axis = (n.attribute("axis", 1) if n.input(2) is None else int(n.x[2])) % x.ndim
-    size, parts = x.shape[axis], x.shape[-1]
-    columns = size // 2 + 1 if onesided else size
-    angle = (2 if inverse else -2) * math.pi / size * np.outer(np.arange(size), np.arange(columns))
+    rows, parts = x.shape[axis], x.shape[-1]
+    size = 2 * (rows - 1) if inverse and onesided else rows
+    columns = size // 2 + 1 if onesided and not inverse else size
+    angle = (2 if inverse else -2) * math.pi / size * np.outer(np.arange(rows), np.arange(columns))
     cos, sin = np.cos(angle), np.sin(angle)
     matrix = np.stack([np.stack([cos, sin], -1), np.stack([-sin, cos], -1)], 1)[:, :parts]
+    if inverse and onesided:
+        matrix = matrix[..., :1]
+        matrix[1:-1] *= 2
     others = [i for i in range(x.ndim - 1) if i != axis]
     moved = n.permute(x, *others, axis, x.ndim - 1)
-    factor = matrix.reshape(size * parts, columns * 2).astype(x.dtype)
-    y = n.run("matmul", moved.reshape(-1, size * parts), factor, alpha=1 / size if inverse else 1.0)
-    y = y.reshape(*moved.shape[:-2], columns, 2)
+    factor = matrix.reshape(rows * parts, -1).astype(x.dtype)
+    y = n.run("matmul", moved.reshape(-1, rows * parts), factor, alpha=1 / size if inverse else 1.0)
+    y = y.reshape(*moved.shape[:-2], columns, matrix.shape[-1])
     return n.permute(y, *range(axis), x.ndim - 2, *range(axis, x.ndim - 2), x.ndim - 1)
 
 
