@@ -133,22 +133,7 @@ def masked_attention(
             mask = n.run("concat", [mask, masked.astype(mask.dtype)], axis=-1)
         text = "where(x1, x0, -inf)" if mask.dtype == np.bool_ else "where(x1 == -inf, -inf, x0 + x1)"
         scores = n.map(text, scores, mask, dtype=np.float32)
-    lengths = n.input(6)
-    row, column = along(2, np.arange(rows), 4), along(3, np.arange(columns), 4)
-    offset = np.array([past]) if lengths is None else n.map("x - c0", lengths, constants=[rows])
-    terms = []
-    if n.attribute("is_causal", 0):
-        terms.append("x2 <= x1 + x3")
-    if windows[0] >= 0:
-        terms.append("x1 + x3 - x2 <= c0")
-    if windows[1] >= 0:
-        terms.append("x2 - x1 - x3 <= c1")
-    if lengths is not None:
-        terms.append("x2 < x3 + c2")
-    if terms:
-        text = f"where({' && '.join(terms)}, x0 + 0 * (x1 + x2 + x3), -inf)"
-        constants = [*windows, rows]
-        scores = n.map(text, scores, row, column, along(0, offset, 4), constants=constants, dtype=np.float32)
+    scores = at_positions(n, scores, past, windows)
     kept[2] = scores
     kept[3] = n.run("softmax", scores)
     p = kept[3].reshape(batch, kv_heads, -1, columns)
@@ -156,6 +141,27 @@ def masked_attention(
     y = n.run("matmul", p, v).reshape(batch, q_heads, rows, v.shape[-1])
     scores = kept[n.attribute("qk_matmul_output_mode", 0)]
     return y, scores if q.dtype == np.float32 else n.run("cast", scores, to=name(q.dtype))
+
+
+def at_positions(n: Node, scores: Array, past: int, windows: list[int]) -> Array:
+    """Masks keys by their distance from the query and by the number of keys."""
+    rows, columns = scores.shape[2:]
+    row, column = along(2, np.arange(rows), 4), along(3, np.arange(columns), 4)
+    offset = np.full((1, 1, 1, 1), past)
+    if n.input(6) is not None:
+        length = along(0, n.x[6], 4)
+        scores = n.map("where(x1 < x2, x0, -inf)", scores, column, length, dtype=np.float32)
+        offset = n.map("x - c0", length, constants=[rows])
+    terms = {
+        "x2 <= x1 + x3": n.attribute("is_causal", 0),
+        "x1 + x3 - x2 <= c0": windows[0] >= 0,
+        "x2 - x1 - x3 <= c1": windows[1] >= 0,
+    }
+    kept = " && ".join(text for text, given in terms.items() if given)
+    if not kept:
+        return scores
+    text = f"where({kept}, x0, -inf)"
+    return n.map(text, scores, row, column, offset, constants=windows, dtype=np.float32)
 
 
 def flex_attention(n: Node) -> Array:
