@@ -22,8 +22,10 @@ HEADER = """\
 # Models
 
 Blocks of models as [pipelines](quick-start.md#pipelines), written by hand. `ModelsTest` of the Python client compares them with NumPy in
-float64 and writes this table. Weights, caches, the token and its position are resident. *Sent* and *returned* are the bytes of tensors in
+float64. Weights, caches, the token and its position are resident. *Sent* and *returned* are the bytes of tensors in
 a call, *copied* those that steps copy without changing them.
+
+<!-- Made from what the tests measure. -->
 
 | block | steps | calls | sent | returned | copied | tricks |
 | --- | --- | --- | --- | --- | --- | --- |
