@@ -17,8 +17,8 @@ Array = Any
 class Block:
     """A block of a model.
 
-    `resident` are the tensors that the service holds, `inputs` those that each call sends. `outputs` maps names of
-    values to `None`, which returns them, or to the name of the resident tensor that they change.
+    `resident` are the tensors that the service holds, `inputs` those that each call sends. `outputs` maps names
+    of values to `None`, which returns them, or to the name of the resident tensor that they change.
     """
 
     name: str
@@ -41,12 +41,14 @@ class Block:
         self.steps.append({"op": op, "inputs": inputs, "attributes": attributes, "outputs": {output: name}})
         return name
 
-    def matmul(self, a: Any, b: str, **more: Any) -> str:
+    def matmul(self, a: Any, b: Any, **more: Any) -> str:
         inputs = {"a": a, "b": b, **({"bias": more.pop("bias")} if "bias" in more else {})}
         return self.step("matmul", inputs, "c", **more)
 
 
-def view(ref: str, shape: list[int], offset: int | None = None, strides: list[int] | None = None) -> dict[str, Any]:
+def view(
+    ref: str, shape: list[int], offset: int | None = None, strides: list[int] | None = None
+) -> dict[str, Any]:
     given = {"ref": ref, "shape": shape, "offset": offset, "strides": strides}
     return {name: value for name, value in given.items() if value is not None}
 
@@ -74,7 +76,7 @@ def gelu(x: Array) -> Array:
 
 
 class Llama(Block):
-    """A step of a decoder with grouped queries: from the last token to the next, which replaces it on the device."""
+    """A step of a decoder with grouped queries: the next token replaces the last one on the device."""
 
     HEADS, GROUPS, SIZE, LENGTH = 4, 2, 16, 24
     HIDDEN, INNER, WORDS = 64, 96, 80
@@ -82,7 +84,7 @@ class Llama(Block):
     def __init__(self, layers: int) -> None:
         super().__init__(f"Llama decode, {layers} layers")
         self.layers = layers
-        h, g, d = self.HEADS, self.GROUPS, self.SIZE
+        g, d = self.GROUPS, self.SIZE
         self.weight("table", self.WORDS, self.HIDDEN, scale=1)
         self.resident["token"] = np.array([3])
         self.resident["position"] = np.array([0], np.int32)
@@ -171,7 +173,7 @@ def rotated(x: Array, position: int) -> Array:
 
 
 class Encoder(Block):
-    """A layer of an encoder: BERT's, which normalizes afterwards and masks padding, or ViT's, which does neither."""
+    """A layer of an encoder: BERT's normalizes afterwards and masks padding, ViT's does neither."""
 
     BATCH, LENGTH, HEADS, SIZE = 2, 9, 4, 16
 
@@ -211,7 +213,9 @@ class Encoder(Block):
         self.outputs = {last: None}
 
     def linear(self, x: Any, name: str, n: int, to: int, **more: Any) -> str:
-        return self.matmul(x, self.weight(name, n, to), bias=self.weight(f"{name}.bias0", to, scale=0.1), **more)
+        return self.matmul(
+            x, self.weight(name, n, to), bias=self.weight(f"{name}.bias0", to, scale=0.1), **more
+        )
 
     def normalized(self, x: str, residual: str, norm: str) -> str:
         inputs = {"x": x, "residual": residual, "weight": f"{norm}.weight", "bias": f"{norm}.bias"}
@@ -228,7 +232,9 @@ class Encoder(Block):
             return layer_norm(x, w[f"{name}.weight"], w[f"{name}.bias"])
 
         x = f64(self.x)
-        qkv = linear(x if self.bert else norm(x, "norm1"), "qkv").reshape(b, s, 3, h, d).transpose(2, 0, 3, 1, 4)
+        qkv = (
+            linear(x if self.bert else norm(x, "norm1"), "qkv").reshape(b, s, 3, h, d).transpose(2, 0, 3, 1, 4)
+        )
         scores = qkv[0] @ qkv[1].swapaxes(-1, -2) * d**-0.5
         if self.bert:
             scores = scores + f64(self.inputs["mask"])[:, None, None]
@@ -281,7 +287,9 @@ class Sampling(Block):
         self.inputs["u"] = np.array([[0.05], [0.4], [0.7], [0.99]], np.float32)
         best = self.step("top-k", {"x": "logits"}, "values", k=10)
         self.steps[-1]["outputs"]["indices"] = "indices"
-        shares = self.step("cumsum", {"x": self.step("softmax", {"x": self.step("scale", {"x": best}, factor=1.25)})})
+        shares = self.step(
+            "cumsum", {"x": self.step("softmax", {"x": self.step("scale", {"x": best}, factor=1.25)})}
+        )
         below = self.step("map", {"x0": shares, "x1": "u"}, expression="x0 < x1", outDtype="i64")
         index = self.step("reduce", {"x": below}, kind="sum", axes=[1], keepdims=True)
         self.outputs = {self.step("gather-elements", {"x": "indices", "index": index}, axis=1): None}

@@ -21,9 +21,9 @@ DOCUMENT = PROJECT / "../../docs/models.md"
 HEADER = """\
 # Models
 
-Blocks of models as [pipelines](quick-start.md#pipelines), written by hand. `ModelsTest` of the Python client compares them with NumPy in
-float64. Weights, caches, the token and its position are resident. *Sent* and *returned* are the bytes of tensors in
-a call, *copied* those that steps copy without changing them.
+Blocks of models as [pipelines](quick-start.md#pipelines), written by hand. `ModelsTest` of the Python client
+compares them with NumPy in float64. Weights, caches, the token and its position are resident. *Sent* and *returned*
+are the bytes of tensors in a call, *copied* those that steps copy without changing them.
 
 <!-- Made from what the tests measure. -->
 
@@ -83,7 +83,8 @@ class ModelsTest(unittest.TestCase):
         ]
         sent = sum(each.nbytes for each in block.inputs.values())
         returned = sum(each.nbytes for each in values)
-        self.row = f"| {block.name} | {len(steps)} | 1 | {sent} | {returned} | {self.copied(answer)} | {block.tricks} |"
+        numbers = (len(steps), 1, sent, returned, self.copied(answer))
+        self.row = f"| {block.name} | {' | '.join(map(str, numbers))} | {block.tricks} |"
         return values
 
     def copied(self, answer: dict[str, Any]) -> int:
@@ -101,11 +102,19 @@ class ModelsTest(unittest.TestCase):
         self.rows.append(self.row)
 
     def test_others(self) -> None:
-        blocks = (models.Encoder(True), models.Encoder(False), models.Lora(), models.Retrieval(), models.Sampling())
+        blocks = (
+            models.Encoder(True),
+            models.Encoder(False),
+            models.Lora(),
+            models.Retrieval(),
+            models.Sampling(),
+        )
         for block in blocks:
             (result,) = self.run_once(block, self.load(block))
             expected = block.reference()
-            np.testing.assert_allclose(result.reshape(expected.shape), expected, rtol=1e-4, atol=1e-4, err_msg=block.name)
+            np.testing.assert_allclose(
+                result.reshape(expected.shape), expected, rtol=1e-4, atol=1e-4, err_msg=block.name
+            )
             self.rows.append(self.row)
 
     @classmethod

@@ -153,19 +153,27 @@ class TensorsTest(unittest.TestCase):
             e = raised.exception
             self.assertEqual(("missing-input", 400, 1, "matmul"), (e.code, e.status, e.step, e.op))
             self.assertEqual("steps[1].inputs.a", e.field)
+            self.assertRegex(str(e), r"^missing-input in step 1: .* \[trace [0-9a-f]{32}\]$")
 
     def test_views(self) -> None:
         """Steps read parts of tensors and of values."""
         with self.a.upload(np.arange(6, dtype=np.float32).reshape(2, 3)) as x:
             for ref in (x, x.handle):
                 steps: list[athanor.Step] = [
-                    {"op": "scale", "inputs": {"x": {"ref": ref, "shape": [3, 2], "strides": [1, 3]}}, "outputs": {"y": "h"}},
-                    {"op": "scale", "inputs": {"x": {"ref": "h", "shape": [2], "offset": 1}}, "outputs": {"y": "y"}},
+                    {
+                        "op": "scale",
+                        "inputs": {"x": {"ref": ref, "shape": [3, 2], "strides": [1, 3]}},
+                        "outputs": {"y": "h"},
+                    },
+                    {
+                        "op": "scale",
+                        "inputs": {"x": {"ref": "h", "shape": [2], "offset": 1}},
+                        "outputs": {"y": "y"},
+                    },
                 ]
                 out = self.a.pipeline({}, steps, ["h", "y"])
                 np.testing.assert_array_equal([[0, 3], [1, 4], [2, 5]], out["h"].numpy())
                 np.testing.assert_array_equal([3, 1], out["y"].numpy())
-            self.assertRegex(str(e), r"^missing-input in step 1: .* \[trace [0-9a-f]{32}\]$")
 
     def test_errors_say_what_is_wrong(self) -> None:
         with self.assertRaises(athanor.AthanorError) as raised:

@@ -44,8 +44,9 @@ class View(_Reference, total=False):
 class Step(TypedDict, total=False):
     """A step of a pipeline, as `POST /pipelines/run` takes it.
 
-    `inputs` maps the op's inputs to names (of the pipeline's inputs or earlier outputs), tensors or views of them,
-    `outputs` the op's outputs to new names. Attributes have the names that GET /ops lists, such as `transposeB`.
+    `inputs` maps the op's inputs to names (of the pipeline's inputs or earlier outputs), tensors or views of
+    them, `outputs` the op's outputs to new names. Attributes have the names that GET /ops lists, such as
+    `transposeB`.
     """
 
     op: str
