@@ -110,6 +110,15 @@ class AuthoredKernelsTest {
   }
 
   @Test
+  void multipliesUnsignedIntegersToTheirUpperHalf() {
+    for (int by : WORDS) {
+      long factor = Integer.toUnsignedLong(by);
+      assertThat(map(WORDS, (k, x) -> x.unsignedMultiplyHigh(k.integer(by))))
+          .isEqualTo(inJava(x -> (int) (Integer.toUnsignedLong(x) * factor >>> Integer.SIZE)));
+    }
+  }
+
+  @Test
   void assignsAVariableFromItself() {
     var results =
         map(

@@ -92,6 +92,11 @@ public class Int {
         : isConstant() ? b.times(constant) : pure("mul.lo.s32", b);
   }
 
+  /** Returns the upper 32 bits of the 64-bit product of two unsigned integers. */
+  public Int unsignedMultiplyHigh(Int b) {
+    return pure("mul.hi.u32", b);
+  }
+
   private Register multiple(Register register, int b) {
     return Integer.bitCount(b) == 1
         ? emitter.pure(
