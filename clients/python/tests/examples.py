@@ -188,6 +188,7 @@ def examples() -> dict[str, Example]:
         **copies(),
         **indexing(),
         **ranks(),
+        **sampling(),
     }
 
 
@@ -273,6 +274,12 @@ def copies() -> dict[str, Example]:
         "triangle": ((x,), (np.triu(x, 1),), {"diagonal": 1, "part": "upper"}),
     }
     return {name: Example(inputs, expected, given, 0) for name, (inputs, expected, given) in table.items()}
+
+
+def sampling() -> dict[str, Example]:
+    """Returns an example of sample in which the filters leave one token of each row."""
+    logits, seed = random(3, 40), np.array(7)
+    return {"sample": Example((logits, seed), (logits.argmax(1),), {"top_k": 5, "top_p": 0.01}, 0)}
 
 
 def indexing() -> dict[str, Example]:

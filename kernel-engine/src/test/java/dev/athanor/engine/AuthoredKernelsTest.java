@@ -114,7 +114,7 @@ class AuthoredKernelsTest {
     for (int by : WORDS) {
       long factor = Integer.toUnsignedLong(by);
       assertThat(map(WORDS, (k, x) -> x.unsignedMultiplyHigh(k.integer(by))))
-          .isEqualTo(inJava(x -> (int) (Integer.toUnsignedLong(x) * factor >>> Integer.SIZE)));
+          .isEqualTo(inJava(x -> (int) ((Integer.toUnsignedLong(x) * factor) >>> Integer.SIZE)));
     }
   }
 

@@ -74,6 +74,7 @@ record RankOp(OpDescription description, Result result, String order) implements
     var ranked =
         new RankPlanner.Problem(
             x.dtype(),
+            Slot.input("x"),
             problem.outer * problem.inner,
             problem.n,
             problem.inner,

@@ -9,7 +9,10 @@ import dev.athanor.ops.OpDescription.Output;
 import java.util.List;
 import java.util.Set;
 
-/** The ops that order elements along a dimension, or rows by their similarity to a query. */
+/**
+ * The ops that order elements along a dimension, or rows by their similarity to a query; and
+ * sample.
+ */
 public final class RankOps {
 
   private static final Input X =
@@ -28,7 +31,7 @@ public final class RankOps {
 
   /** Returns all of them. */
   public static List<Op> all() {
-    return List.of(topK(), sort(), argsort(), new SearchOp());
+    return List.of(topK(), sort(), argsort(), new SearchOp(), new SampleOp());
   }
 
   private static RankOp topK() {

@@ -43,6 +43,7 @@ final class RankPlanner {
   /**
    * A problem.
    *
+   * @param x the elements; not read by launches that rank scores
    * @param rows number of rows, those along inner dimensions included
    * @param n elements per row
    * @param inner distance between the elements of a row
@@ -51,6 +52,7 @@ final class RankPlanner {
    */
   record Problem(
       DType dtype,
+      Slot x,
       int rows,
       int n,
       int inner,
@@ -124,14 +126,29 @@ final class RankPlanner {
     finish(sortChunks(new Runs(problem.n, 1), false));
   }
 
+  /** Plans launches that rank the elements of x and returns the sorted entries of each row. */
+  List<Slot> planEntries() {
+    rank(sortChunks(new Runs(problem.n, 1), false));
+    return entries;
+  }
+
   /** Plans the launches after the first and offers the plan. */
   void finish(Runs first) {
+    rank(first);
+    offer();
+  }
+
+  private void rank(Runs first) {
     var runs = first;
     while (runs.count() > 1) {
       boolean sorts =
           runs.length <= SharedSort.CAPACITY || problem.kept <= SharedSort.CAPACITY / SHRINK;
       runs = sorts ? sortChunks(runs, true) : merge(runs);
     }
+  }
+
+  /** Offers the planned launches. */
+  void offer() {
     var name = steps.getFirst().variant().name();
     if (mostBlocks > Integer.MAX_VALUE) {
       candidates.refuse(name, "requires %d blocks; the limit is 2^31 - 1".formatted(mostBlocks));
@@ -149,7 +166,7 @@ final class RankPlanner {
     var variant = SortVariant.of(problem.dtype, segment, from, result);
     var slots = new ArrayList<Slot>();
     if (!from || result.hasValues()) {
-      slots.add(Slot.input("x"));
+      slots.add(problem.x);
     }
     if (from) {
       slots.addAll(entries);
@@ -175,7 +192,7 @@ final class RankPlanner {
     var result = result(left);
     var slots = new ArrayList<Slot>();
     if (result.hasValues()) {
-      slots.add(Slot.input("x"));
+      slots.add(problem.x);
     }
     slots.addAll(entries);
     int blocks = Math.ceilDiv(runs.length, MergeVariant.THREADS);
@@ -228,10 +245,19 @@ final class RankPlanner {
             Machine.BARRIER_CYCLES,
             bytes / blocks,
             (double) SharedSort.THREADS * Long.BYTES);
+    add(variant, blocks, work, bytes, slots);
+  }
+
+  /**
+   * Adds a launch.
+   *
+   * @param bytes bytes that the launch reads and writes
+   */
+  void add(Variant variant, long blocks, BlockWork work, double bytes, List<Slot> slots) {
     microseconds += machine.microseconds(blocks, work, bytes);
     mostBlocks = Math.max(mostBlocks, blocks);
-    var grid = Dim3.of((int) Math.min(blocks, Integer.MAX_VALUE)); // finish refuses more
-    steps.add(new Step(variant, grid, SharedSort.THREADS, 0, slots));
+    var grid = Dim3.of((int) Math.min(blocks, Integer.MAX_VALUE)); // offer refuses more
+    steps.add(new Step(variant, grid, work.threads(), 0, slots));
   }
 
   /** Allocates entries. Launches alternate between two arrays, each at most as long as the last. */

@@ -135,6 +135,7 @@ final class SearchOp implements SampledOp {
         new RankPlanner(
             new RankPlanner.Problem(
                 DType.F32,
+                Slot.input("rows"),
                 problem.queries,
                 problem.rows,
                 1,
