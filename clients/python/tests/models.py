@@ -279,25 +279,36 @@ class Retrieval(Block):
 
 
 class Sampling(Block):
-    """A token of the k most probable, by a random number that the client draws."""
+    """A token of the k most probable, by random numbers of the device."""
 
     def __init__(self) -> None:
         super().__init__("Sampling, top 10 of 50")
         self.inputs["logits"] = self._random.standard_normal((4, 50)).astype(np.float32)
-        self.inputs["u"] = np.array([[0.05], [0.4], [0.7], [0.99]], np.float32)
-        best = self.step("top-k", {"x": "logits"}, "values", k=10)
-        self.steps[-1]["outputs"]["indices"] = "indices"
-        shares = self.step(
-            "cumsum", {"x": self.step("softmax", {"x": self.step("scale", {"x": best}, factor=1.25)})}
-        )
-        below = self.step("map", {"x0": shares, "x1": "u"}, expression="x0 < x1", outDtype="i64")
-        index = self.step("reduce", {"x": below}, kind="sum", axes=[1], keepdims=True)
-        self.outputs = {self.step("gather-elements", {"x": "indices", "index": index}, axis=1): None}
-        self.tricks = "random numbers from the client"
+        self.resident["seed"] = np.array([5, 6, 7, -8])
+        self.resident["counter"] = np.array([0, 0, 1, 2**40])
+        inputs = {"logits": "logits", "seed": "seed", "counter": "counter"}
+        self.outputs = {self.step("sample", inputs, "token", temperature=0.8, topK=10): None}
 
     def reference(self) -> Array:
         logits = f64(self.inputs["logits"])
-        order = np.argsort(-logits, axis=1, kind="stable")[:, :10]
-        shares = np.cumsum(softmax(np.take_along_axis(logits, order, 1) * 1.25), axis=1)
-        index = (shares < f64(self.inputs["u"])).sum(1, keepdims=True)
-        return np.take_along_axis(order, index, 1)
+        found = []
+        for row, seed, counter in zip(logits, self.resident["seed"], self.resident["counter"], strict=True):
+            best = np.argsort(-row, kind="stable")[:10]
+            u = (random_words(row.size, int(seed), int(counter))[best] + 0.5) / 2**32
+            found.append(best[(row[best] / 0.8 - np.log(-np.log(u))).argmax()])
+        return np.array(found)
+
+
+def random_words(count: int, seed: int, counter: int) -> Array:
+    """Philox-4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011)."""
+    low = 2**32 - 1
+    words: list[int] = []
+    for block in range(-(-count // 4)):
+        x = [block, 0, counter & low, counter >> 32 & low]
+        key = [seed & low, seed >> 32 & low]
+        for _ in range(10):
+            a, b = 0xD2511F53 * x[0], 0xCD9E8D57 * x[2]
+            x = [b >> 32 ^ x[1] ^ key[0], b & low, a >> 32 ^ x[3] ^ key[1], a & low]
+            key = [key[0] + 0x9E3779B9 & low, key[1] + 0xBB67AE85 & low]
+        words += x
+    return f64(words[:count])

@@ -3328,6 +3328,58 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def sample(
+        self,
+        logits: AnyTensor | Array,
+        seed: AnyTensor | Array,
+        counter: AnyTensor | Array | None = None,
+        *,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Draws a token from the softmax of each row of logits, after temperature, top-k, top-p and min-p.
+
+        token[b] = argmaxᵥ logits[b, v] / temperature − ln(−ln uᵥ) over the tokens that top_k, then top_p,
+        then min_p keep; the most probable token is always kept. uᵥ = (w + ½) / 2³², where w is word v mod 4
+        of Philox-4x32-10 with the key seed[b] and the counter (⌊v / 4⌋, counter[b]). Rows with equal seeds
+        and counters use the same random numbers, and the result does not depend on B or the device. Equal
+        scores are ordered by index, and a NaN counts as the greatest logit
+
+        Args:
+            logits: [B, V] of f32, f16, bf16: the logits of each token.
+            seed: [] or [B] of i64: the key of the random numbers, one for all rows or one for each.
+            counter: [] or [B] of i64 (optional): the position of the token in its sequence, with as many
+                dimensions as seed; 0 if omitted.
+            temperature: divides the logits; 0 returns the greatest logit (default 1.0; at least 0.0).
+            top_k: number of greatest logits to keep; 0 keeps all (default 0; 0 to 2147483647).
+            top_p: keeps the fewest most probable tokens whose probabilities reach this sum; without top_k,
+                this sorts all V logits (default 1.0; 0.0 to 1.0).
+            min_p: keeps tokens with at least this fraction of the greatest probability (default 0.0; 0.0 to
+                1.0).
+            out: an existing tensor to write to, with the dtype and shape of token.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            token: [B] of i64: the index of the token.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "sample",
+            {"logits": logits, "seed": seed, "counter": counter},
+            {"temperature": temperature, "topK": top_k, "topP": top_p, "minP": min_p},
+            ["token"],
+            out,
+            timeout,
+        )
+        return outputs["token"]
+
+    @method
     def scale(
         self,
         x: AnyTensor | Array,

@@ -199,6 +199,12 @@ final class ElementExamples {
   }
 
   private void alongDimensions() {
+    examples.put(
+        "sample",
+        o -> {
+          var token = o.sample(MATRIX, HostTensor.of(new long[] {7}).reshape(), p -> p.topK(1));
+          assertThat(token.toLongs()).containsExactly(1, 1);
+        });
     examples.put("cumsum", o -> near(o.cumsum(MATRIX, p -> p.axis(0)), 1, 2, 4, 6));
     examples.put("cumprod", o -> near(o.cumprod(MATRIX, p -> p.reverse(true)), 2, 2, 12, 4));
     examples.put(

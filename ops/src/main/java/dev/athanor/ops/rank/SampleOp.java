@@ -54,16 +54,16 @@ final class SampleOp implements SampledOp {
               new Input("logits", "[B, V]", FLOATS, false, "the logits of each token"),
               new Input(
                   "seed",
-                  "[…s]",
+                  "[] or [B]",
                   Set.of(DType.I64),
                   false,
-                  "the key of the random numbers, [] or one per row, [B]"),
+                  "the key of the random numbers, one for all rows or one for each"),
               new Input(
                   "counter",
-                  "[…c]",
+                  "[] or [B]",
                   Set.of(DType.I64),
                   true,
-                  "the position of the token in its sequence, [] or one per row, [B]; 0 if omitted")),
+                  "the position of the token in its sequence, with as many dimensions as seed; 0 if omitted")),
           List.of(
               Attribute.number("temperature", 1, "divides the logits; 0 returns the greatest logit")
                   .from(0, Double.POSITIVE_INFINITY),
@@ -138,26 +138,12 @@ final class SampleOp implements SampledOp {
     static Problem of(Map<String, TensorType> inputs, Attributes attributes) {
       var call = BoundInputs.of(DESCRIPTION, inputs, attributes);
       var shape = call.type("logits").shape();
-      requireRows(call, "seed");
-      if (call.has("counter")) {
-        requireRows(call, "counter");
-      }
       int length = Checks.count("logits", shape, call.extent("V"));
       return new Problem(
           call,
           Checks.count("logits", shape, call.extent("B")),
           length,
           Settings.of(attributes, length));
-    }
-
-    private static void requireRows(BoundInputs call, String input) {
-      var shape = call.type(input).shape();
-      if (shape.rank() > 1 || (shape.rank() == 1 && shape.extent(0) != call.extent("B"))) {
-        throw new OpException.ShapeMismatch(
-            input,
-            "input \"%s\" has shape %s but logits has shape %s; it must be [] or [%d]"
-                .formatted(input, shape, call.type("logits").shape(), call.extent("B")));
-      }
     }
 
     boolean counted() {

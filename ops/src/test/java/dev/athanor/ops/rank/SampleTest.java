@@ -40,8 +40,12 @@ class SampleTest {
       HostTensor logits, long seed, Map<String, Object> attributes, long... counters) {
     var inputs = new HashMap<String, HostTensor>();
     inputs.put("logits", logits);
-    inputs.put("seed", longs(TensorType.of(DType.I64), seed));
-    if (counters.length > 0) {
+    if (counters.length == 0) {
+      inputs.put("seed", longs(TensorType.of(DType.I64), seed));
+    } else {
+      var seeds = new long[counters.length];
+      Arrays.fill(seeds, seed);
+      inputs.put("seed", longs(TensorType.of(DType.I64, seeds.length), seeds));
       inputs.put("counter", longs(TensorType.of(DType.I64, counters.length), counters));
     }
     return Runner.run(Runner.op("sample"), inputs, attributes, "token").toDoubles();
@@ -240,8 +244,7 @@ class SampleTest {
     var logits = HostTensor.zeros(TensorType.of(DType.F32, 2, 5));
     assertThatThrownBy(() -> sample(logits, SEED, Map.of(), 1, 2, 3))
         .isInstanceOf(OpException.ShapeMismatch.class)
-        .hasMessage(
-            "input \"counter\" has shape [3] but logits has shape [2, 5]; it must be [] or [2]");
+        .hasMessage("seed [3] has B = 3 but logits [2, 5] has B = 2; they must be equal");
   }
 
   @Test
