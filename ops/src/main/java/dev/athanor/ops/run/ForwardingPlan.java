@@ -8,6 +8,7 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** A plan that forwards every method to another plan, as the base of decorators. */
 public interface ForwardingPlan extends Plan {
@@ -28,6 +29,16 @@ public interface ForwardingPlan extends Plan {
   @Override
   default long workspaceBytes() {
     return plan().workspaceBytes();
+  }
+
+  @Override
+  default Optional<Update> update() {
+    return plan().update();
+  }
+
+  @Override
+  default long packedBytes() {
+    return plan().packedBytes();
   }
 
   @Override
