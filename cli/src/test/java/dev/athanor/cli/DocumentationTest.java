@@ -29,8 +29,7 @@ class DocumentationTest {
 
   /** Pages that tests or benchmarks write. */
   private static final Pattern GENERATED =
-      Pattern.compile(
-          "docs/(ops|settings|results/h200-.*|results/predicted/[a-z].*)\\.md");
+      Pattern.compile("docs/(ops|settings|results/h200-.*|results/predicted/[a-z].*)\\.md");
 
   private static final Pattern LINK = Pattern.compile("\\]\\(([^)\\s]+)\\)");
 
