@@ -148,7 +148,8 @@ class LoadCommandTest {
             json.toString());
     assertThat(run.err()).isEmpty();
     for (var row : JsonMapper.shared().readTree(json.toFile()).get("rows")) {
-      assertThat(row.get("warmup").get("p50").asDouble()).isPositive();
+      // on a slow machine, the first call ends after the warm-up, which then has no median
+      assertThat(row.get("warmup").path("p50").asDouble(1)).isPositive();
     }
     assertThat(run.out())
         .containsPattern("transposeB=true +closed +1 ")
