@@ -64,6 +64,8 @@ class HostileTest extends RestTest {
           {"dtype": "f32", "shape": [1]} | invalid-tensor | | the tensor must have data, base64 or a handle, and only one of them
           {"dtype": "f32", "data": [1]} | invalid-tensor | shape | the tensor has no shape
           {"handle": "t_1", "dtype": "f32"} | invalid-tensor | | the tensor has a handle together with dtype or data; a handle allows only shape, offset and strides
+          {"dtype": "f32", "shape": [1], "data": [1], "offset": 0} | invalid-tensor | | the tensor has an offset but no handle; give the elements in order
+          {"dtype": "f32", "shape": [1], "data": [1], "strides": [1]} | invalid-tensor | | the tensor has strides but no handle; give the elements in order
           {"handle": "t_1"} | invalid-tensor | handle | an upload needs dtype, shape and data or base64, not the handle of a resident tensor
           {"dtype": "f32", "shape": [1], "data": [1]} {} | malformed-body | | unexpected text after the end of the JSON object
           [1] | malformed-body | | the body must be a JSON object, got a list

@@ -278,6 +278,37 @@ class OpenInferenceTest extends RestTest {
             + " has 2 inputs");
   }
 
+  /** Parameters select a part of a resident tensor. */
+  @ParameterizedTest
+  @ValueSource(strings = {"\"1\"", "[1]"})
+  void readsPartsOfTensors(String strides) {
+    var input =
+        "{\"inputs\": [{\"name\": \"x\", \"shape\": [2], \"parameters\": {\"tensor_handle\": \"%s\", \"tensor_offset\": %s, \"tensor_strides\": %s}}]}";
+    var x = tensor(1, 2, 3, 4, 5, 6);
+    inferJson("identity", input.formatted(x, 4, strides))
+        .then()
+        .statusCode(200)
+        .body("outputs[0].data", contains(5f, 6f));
+    problem(
+        inferJson("identity", input.formatted(x, 5, strides)),
+        400,
+        "shape-mismatch",
+        "inputs.x",
+        "inputs.x has shape [2], offset 5 and strides [1], but the tensor of shape [6] has only 6 elements");
+    problem(
+        inferJson("identity", input.formatted(x, -4, strides)),
+        400,
+        "invalid-attribute",
+        "inputs.x.parameters.tensor_offset",
+        "inputs.x.parameters.tensor_offset is -4; it must be an integer of at least 0");
+    problem(
+        inferJson("identity", input.formatted(x, 4, "\"one\"")),
+        400,
+        "invalid-attribute",
+        "inputs.x.parameters.tensor_strides",
+        "inputs.x.parameters.tensor_strides is \"one\"; it must be integers such as \"256,1\"");
+  }
+
   @Test
   void acceptsAndReturnsHandles() {
     var x = tensor(1, 2);
