@@ -185,6 +185,18 @@ class OpsServiceTest extends GrpcTest {
             "invalid-tensor",
             "inputs.x",
             "inputs.x is empty; it must be inline or a handle");
+    var one =
+        TensorData.newBuilder()
+            .setDtype("u8")
+            .addShape(1)
+            .setData(ByteString.copyFrom(new byte[1]));
+    rejection(
+            identity().putInputs("x", InputTensor.newBuilder().setInline(one).setOffset(0).build()))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "invalid-tensor",
+            "inputs.x.offset",
+            "inputs.x.offset is given, but inline has its own shape; remove inputs.x.offset");
     rejection(inline(data(1, 2).toBuilder().setShape(0, 3)))
         .is(
             Status.Code.INVALID_ARGUMENT,
