@@ -6,6 +6,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -18,7 +19,6 @@ import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.Variant;
@@ -71,12 +71,11 @@ public final class Clip implements Op {
               Dim3.of(Math.toIntExact(Math.ceilDiv(n, THREADS))),
               THREADS,
               0,
-              List.of(
-                  Slot.input("x"),
-                  Slot.output("y"),
-                  Slot.of(n),
-                  Slot.of((float) low),
-                  Slot.of((float) high))));
+              Arguments.ofInputs("x")
+                  .outputs("y")
+                  .with("n", n)
+                  .with("low", (float) low)
+                  .with("high", (float) high)));
     }
     return candidates.plans(outputs, Plan.Cost.of(2.0 * n, inputs, outputs));
   }

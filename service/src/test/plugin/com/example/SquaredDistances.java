@@ -8,6 +8,7 @@ import dev.athanor.engine.author.Value;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -88,16 +89,14 @@ public final class SquaredDistances implements Op {
     var outputs = Map.of("c", TensorType.of(DType.F32, a.rows(), b.rows()));
     var normsA = new Slot.Workspace(0);
     var normsB = new Slot.Workspace((long) a.rows() * Float.BYTES);
-    var slots =
-        List.of(
-            Slot.input("a"),
-            Slot.input("b"),
-            normsA,
-            normsB,
-            Slot.output("c"),
-            Slot.of(a.rows()),
-            Slot.of(b.rows()),
-            Slot.of(a.n()));
+    var arguments =
+        Arguments.ofInputs("a", "b")
+            .with("normsA", normsA)
+            .with("normsB", normsB)
+            .outputs("c")
+            .with("m", a.rows())
+            .with("n", b.rows())
+            .with("k", a.n());
     var planner =
         new TilePlanner(
             a.rows(),
@@ -110,7 +109,7 @@ public final class SquaredDistances implements Op {
     var candidates = new Candidates("squared-distances", device);
     for (var product : planner.tiles(candidates, each -> new Distances(planner, each).name())) {
       var kernel = new Distances(planner, product);
-      var step = planner.step(kernel, product, DType.F32, slots);
+      var step = planner.step(kernel, product, DType.F32, arguments);
       candidates.offer(
           kernel.name(),
           planner.microseconds(product, DType.F32),

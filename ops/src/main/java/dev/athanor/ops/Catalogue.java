@@ -29,7 +29,9 @@ public final class Catalogue {
     }
   }
 
-  /** Returns the ops of the class path; {@link Plugins} adds those of jars. */
+  /**
+   * Returns the ops of the class path; {@link dev.athanor.ops.plugin.Plugins} adds those of jars.
+   */
   public static Catalogue load() {
     return new Catalogue(
         ServiceLoader.load(OpProvider.class, Catalogue.class.getClassLoader()).stream()

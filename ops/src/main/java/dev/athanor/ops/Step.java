@@ -4,7 +4,6 @@ import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -13,19 +12,19 @@ import java.util.Optional;
  *
  * @param block threads per block
  * @param sharedBytes of the kernel's dynamic shared array; 0 when it has none
- * @param slots the kernel's arguments, in the order of its parameters
  */
-public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, List<Slot> slots) {
+public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, Arguments arguments) {
 
   private static final int MAX_GRID_YZ = 65_535;
 
-  public Step {
-    slots = List.copyOf(slots);
+  /** Creates a launch of one-dimensional blocks. */
+  public Step(Variant variant, Dim3 grid, int threads, int sharedBytes, Arguments arguments) {
+    this(variant, grid, Dim3.of(threads), sharedBytes, arguments);
   }
 
-  /** Creates a launch of one-dimensional blocks. */
+  /** Creates a launch with arguments in order. */
   public Step(Variant variant, Dim3 grid, int threads, int sharedBytes, List<Slot> slots) {
-    this(variant, grid, Dim3.of(threads), sharedBytes, slots);
+    this(variant, grid, threads, sharedBytes, Arguments.inOrder(variant.build(), slots));
   }
 
   /** Returns the number of threads per block. */
@@ -101,17 +100,18 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, List
   }
 
   Launch launch(KernelCache kernels, Bindings bindings) {
-    var arguments = new ArrayList<Argument>(slots.size());
-    for (var slot : slots) {
-      arguments.add(
-          switch (slot) {
-            case Slot.Input(var name, var offset) -> pointer(bindings.input(name), offset);
-            case Slot.Output(var name, var offset) -> pointer(bindings.output(name), offset);
-            case Slot.Workspace(var offset) ->
-                new Argument.Pointer(bindings.workspace().orElseThrow(), offset);
-            case Slot.Scalar(var value) -> value;
-          });
-    }
-    return new Launch(kernels.get(variant), grid, block, sharedBytes, arguments);
+    var kernel = kernels.get(variant);
+    var ordered =
+        arguments.of(
+            kernel.kernel(),
+            slot ->
+                switch (slot) {
+                  case Slot.Input(var name, var offset) -> pointer(bindings.input(name), offset);
+                  case Slot.Output(var name, var offset) -> pointer(bindings.output(name), offset);
+                  case Slot.Workspace(var offset) ->
+                      new Argument.Pointer(bindings.workspace().orElseThrow(), offset);
+                  case Slot.Scalar(var value) -> value;
+                });
+    return new Launch(kernel, grid, block, sharedBytes, ordered);
   }
 }

@@ -96,6 +96,7 @@ class ArchitectureTest {
                   "row.rope",
                   "row.softmax")),
           // running, checking and measuring of ops; independent of any op
+          entry("plugin", Set.of()),
           entry("run", Set.of()),
           entry("check", Set.of()),
           entry("profile", Set.of()),

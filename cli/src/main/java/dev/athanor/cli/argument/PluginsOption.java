@@ -1,7 +1,7 @@
 package dev.athanor.cli.argument;
 
 import dev.athanor.ops.Catalogue;
-import dev.athanor.ops.Plugins;
+import dev.athanor.ops.plugin.Plugins;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;

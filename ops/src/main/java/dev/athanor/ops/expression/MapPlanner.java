@@ -84,28 +84,24 @@ record MapPlanner(
     var program = expression.program();
     var inner = part.loops().inner();
     var variant = variant(part, inner.strides().stream().map(stride -> stride == 1).toList());
-    var slots = new ArrayList<Slot>();
+    var arguments = part.arguments(variant.vector(), this::stride);
     for (int o = 0; o < names.size(); o++) {
-      slots.add(
-          new Slot.Input(names.get(o), part.starts().get(o) * program.inputs().get(o).bytes()));
+      long start = part.starts().get(o) * program.inputs().get(o).bytes();
+      arguments = arguments.with("x" + o, new Slot.Input(names.get(o), start));
     }
-    slots.add(new Slot.Output("y", part.first() * output.dtype().bytes()));
     for (var literal : program.literals()) {
-      slots.add(slot(literal.dtype(), expression.literals().get(literal.index())));
+      arguments =
+          arguments.with(
+              "c" + literal.index(),
+              slot(literal.dtype(), expression.literals().get(literal.index())));
     }
-    slots.add(Slot.of((int) part.elements()));
-    var loops = part.loops().loops();
-    for (int l = 1; l < loops.size(); l++) {
-      long count = loops.get(l).count();
-      slots.add(Slot.of((int) (l == loops.size() - 1 ? count / variant.vector() : count)));
-    }
-    for (var loop : loops.subList(0, loops.size() - 1)) {
-      for (long stride : loop.strides()) {
-        slots.add(Slot.of(stride(stride)));
-      }
-    }
+    var y = new Slot.Output("y", part.first() * output.dtype().bytes());
     return new Step(
-        variant, Dim3.of(variant.blocks(part.elements())), MapVariant.THREADS, 0, slots);
+        variant,
+        Dim3.of(variant.blocks(part.elements())),
+        MapVariant.THREADS,
+        0,
+        arguments.with("y", y));
   }
 
   private static Slot slot(DType dtype, ScalarValue value) {

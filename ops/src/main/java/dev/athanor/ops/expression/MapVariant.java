@@ -9,6 +9,7 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.map.Elements;
+import dev.athanor.ops.map.Loops;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -95,7 +96,7 @@ record MapVariant(Program program, int rank, List<Boolean> along, int vector, in
       for (int l = 0; l < rank - 1; l++) {
         var here = new ArrayList<Int>();
         for (int o = 0; o < along.size(); o++) {
-          here.add(k.integer("stride%d_%d".formatted(l, o)));
+          here.add(k.integer(Loops.strideName(l, o)));
         }
         strides.add(here);
       }

@@ -3,15 +3,14 @@ package dev.athanor.ops.indexing;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.problem.Checks;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -30,18 +29,17 @@ record GatherPlanner(
     var variant = new SliceVariant(access, LookupCode.of(index.dtype(), lookup));
     int perSlice = Checks.count("x", x.shape(), sliceBytes / access);
     int accesses = Checks.requireThreads("index", index, lookup.positions() * perSlice);
-    var slots =
-        new ArrayList<>(
-            List.of(Slot.input("x"), Slot.output("y"), Slot.of(accesses), Slot.of(perSlice)));
-    slots.add(Slot.input("index"));
-    slots.addAll(lookup.slots());
     var step =
         new Step(
             variant,
             Dim3.of(Math.ceilDiv(accesses, SliceVariant.THREADS * SliceVariant.DEPTH)),
             SliceVariant.THREADS,
             0,
-            slots);
+            Arguments.ofInputs("x")
+                .outputs("y")
+                .with("count", accesses)
+                .with("perSlice", perSlice)
+                .with(lookup.arguments()));
     var candidates = new Candidates("%s of %s".formatted(op, x.dtype().text()), capability);
     var cost = new Plan.Cost(0, index.bytes() + 2.0 * output.bytes());
     if (candidates.runs(Target.SM_80, variant.name())) {

@@ -1,7 +1,7 @@
 package dev.athanor.ops.indexing;
 
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Shape;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.map.Loops;
 import dev.athanor.ops.map.Loops.Loop;
 import java.util.ArrayList;
@@ -82,18 +82,19 @@ record Lookup(Loops loops, List<Component> components, long slices, long width) 
   }
 
   /** Returns the arguments of the parameters that {@link LookupCode} declares. */
-  List<Slot> slots() {
-    var slots = new ArrayList<Slot>();
-    for (var loop : loops.loops().subList(1, loops.rank())) {
-      slots.add(Slot.of((int) loop.count()));
+  Arguments arguments() {
+    var arguments = Arguments.ofInputs("index");
+    for (int l = 0; l < loops.rank(); l++) {
+      var loop = loops.loops().get(l);
+      arguments = arguments.with("stride" + l, (long) loop.strides().getFirst());
+      if (l > 0) {
+        arguments = arguments.with("count" + l, (int) loop.count());
+      }
     }
-    for (var loop : loops.loops()) {
-      slots.add(Slot.of((long) loop.strides().getFirst()));
+    for (int c = 0; c < components.size(); c++) {
+      var component = components.get(c);
+      arguments = arguments.with("extent" + c, component.extent).with("step" + c, component.stride);
     }
-    for (var component : components) {
-      slots.add(Slot.of(component.extent));
-      slots.add(Slot.of(component.stride));
-    }
-    return slots;
+    return arguments;
   }
 }

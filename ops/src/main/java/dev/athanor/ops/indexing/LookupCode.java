@@ -87,7 +87,7 @@ record LookupCode(DType index, int rank, int components) {
     }
   }
 
-  /** Declares the parameters: the index, then those of {@link Lookup#slots()}. */
+  /** Declares the parameters of {@link Lookup#arguments()}. */
   Parameters declare(KernelBuilder k) {
     return new Parameters(k, this);
   }

@@ -3,6 +3,7 @@ package dev.athanor.ops.indexing;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -15,7 +16,6 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.Step;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.cost.Candidates;
@@ -137,13 +137,11 @@ final class OneHotOp implements SampledOp {
               Dim3.of(Math.ceilDiv(count, OneHotVariant.THREADS * OneHotVariant.DEPTH)),
               OneHotVariant.THREADS,
               0,
-              List.of(
-                  Slot.input(Indices.INDEX),
-                  Slot.input(VALUES),
-                  Slot.output("y"),
-                  Slot.of(count),
-                  Slot.of((int) vectors.depth),
-                  Slot.of((int) vectors.inner))));
+              Arguments.ofInputs(Indices.INDEX, VALUES)
+                  .outputs("y")
+                  .with("count", count)
+                  .with("depth", (int) vectors.depth)
+                  .with("inner", (int) vectors.inner)));
     }
     return candidates.plans(outputs, cost);
   }

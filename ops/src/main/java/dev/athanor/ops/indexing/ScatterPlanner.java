@@ -3,6 +3,7 @@ package dev.athanor.ops.indexing;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
@@ -89,18 +90,16 @@ record ScatterPlanner(
   }
 
   private Step sort(Lookup lookup, int count) {
-    var slots = new ArrayList<Slot>();
-    slots.add(new Slot.Workspace(0));
-    slots.add(Slot.of(count));
-    slots.add(Slot.of(lookup.slices()));
-    slots.add(Slot.input("index"));
-    slots.addAll(lookup.slots());
     return new Step(
         new KeySortVariant(LookupCode.of(index.dtype(), lookup)),
         Dim3.of(Math.ceilDiv(count, KeySortVariant.RUN)),
         KeySortVariant.RUN,
         0,
-        slots);
+        lookup
+            .arguments()
+            .with("keys", new Slot.Workspace(0))
+            .with("count", count)
+            .with("slices", lookup.slices()));
   }
 
   private static Step merge(int count, int run, long from, long to) {
@@ -109,12 +108,12 @@ record ScatterPlanner(
         Dim3.of(Math.ceilDiv(count, KeyMergeVariant.THREADS)),
         KeyMergeVariant.THREADS,
         0,
-        List.of(
-            new Slot.Workspace(from),
-            new Slot.Workspace(to),
-            Slot.of(count),
-            Slot.of(run),
-            Slot.of(searchSteps(run))));
+        Arguments.NONE
+            .with("keys", new Slot.Workspace(from))
+            .with("merged", new Slot.Workspace(to))
+            .with("count", count)
+            .with("run", run)
+            .with("steps", searchSteps(run)));
   }
 
   private Step write(Lookup lookup, int count, long keys) {
@@ -130,16 +129,14 @@ record ScatterPlanner(
         Dim3.of(Math.ceilDiv(accesses, ScatterVariant.THREADS)),
         ScatterVariant.THREADS,
         0,
-        List.of(
-            new Slot.Workspace(keys),
-            Slot.input("x"),
-            Slot.input("updates"),
-            Slot.output("y"),
-            Slot.of(count),
-            Slot.of(accesses),
-            Slot.of(perSlice),
-            Slot.of(Checks.count("x", x.shape(), lookup.slices())),
-            Slot.of(searchSteps(count))));
+        Arguments.ofInputs("x", "updates")
+            .outputs("y")
+            .with("keys", new Slot.Workspace(keys))
+            .with("count", count)
+            .with("accesses", accesses)
+            .with("perSlice", perSlice)
+            .with("slices", Checks.count("x", x.shape(), lookup.slices()))
+            .with("steps", searchSteps(count)));
   }
 
   /** Returns the number of steps of a binary search. */

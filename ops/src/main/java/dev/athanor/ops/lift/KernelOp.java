@@ -4,6 +4,7 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.lift.JavaKernel;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -122,15 +123,16 @@ public final class KernelOp implements Op {
     var candidates = new Candidates(definition.name(), device);
     if (candidates.runs(Target.SM_80, kernel.name())) {
       var grid = grid(kernel, call, outputs);
+      var variant = new KernelVariant(kernel);
       candidates.offer(
           Machine.of(device).streaming(1, cost.bytes()),
           "%s blocks of %s threads".formatted(grid, definition.block(kernel)),
           new Step(
-              new KernelVariant(kernel),
+              variant,
               grid,
               definition.block(kernel),
               sharedBytes(call),
-              slots(kernel, call, inputs, outputs)));
+              Arguments.inOrder(variant.build(), slots(kernel, call, inputs, outputs))));
     }
     return candidates.plans(outputs, cost);
   }

@@ -4,8 +4,7 @@ import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Wide;
-import dev.athanor.ops.Step.Slot;
-import java.util.List;
+import dev.athanor.ops.Arguments;
 
 /**
  * The kernel parameters that locate the matrices of a product: {@code products, innerA, innerB,
@@ -20,7 +19,7 @@ public final class BatchParameters {
   private final Wide outerB;
   private final Wide strideC;
 
-  /** Declares the parameters; {@link #slots} lists the arguments in the same order. */
+  /** Declares the parameters of {@link #arguments}. */
   public BatchParameters(KernelBuilder k) {
     products = k.integer("products");
     innerA = k.wide("innerA");
@@ -55,15 +54,15 @@ public final class BatchParameters {
    * @param matrixB elements of a matrix of b
    * @param matrixC elements of a matrix of c
    */
-  public static List<Slot> slots(Batch batch, long matrixA, long matrixB, long matrixC) {
+  public static Arguments arguments(Batch batch, long matrixA, long matrixB, long matrixC) {
     var inner = batch.inner();
     var outer = batch.outer();
-    return List.of(
-        Slot.of(Math.toIntExact(inner.count())),
-        Slot.of(inner.strideA() * matrixA),
-        Slot.of(inner.strideB() * matrixB),
-        Slot.of(outer.strideA() * matrixA),
-        Slot.of(outer.strideB() * matrixB),
-        Slot.of(matrixC));
+    return Arguments.NONE
+        .with("products", Math.toIntExact(inner.count()))
+        .with("innerA", inner.strideA() * matrixA)
+        .with("innerB", inner.strideB() * matrixB)
+        .with("outerA", outer.strideA() * matrixA)
+        .with("outerB", outer.strideB() * matrixB)
+        .with("strideC", matrixC);
   }
 }

@@ -3,12 +3,11 @@ package dev.athanor.ops.linear;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.KRange;
 import dev.athanor.ops.tile.TileScheduler;
-import java.util.ArrayList;
-import java.util.List;
 
 /**
  * The parameters of a tiled product kernel: {@code a, b, c, m, n, k, lda, ldb}, those of {@link
@@ -61,43 +60,35 @@ public final class ProductParameters {
    * Returns the arguments up to those of {@link BatchParameters} for the products from {@code
    * start} on.
    *
+   * @param a the left factor, which may be a copy in the workspace
+   * @param b the right factor, which may be a copy in the workspace
    * @param c destination of the products
    */
-  public static List<Slot> operands(MatmulProblem problem, Batch.Start start, Slot c) {
-    return operands(problem, Source.ofA(problem), Source.ofB(problem), start, c);
-  }
-
-  /**
-   * Returns the same arguments for factors that may be copies in the workspace.
-   *
-   * @param c destination of the products
-   */
-  public static List<Slot> operands(
+  public static Arguments operands(
       MatmulProblem problem, Source a, Source b, Batch.Start start, Slot c) {
-    var slots =
-        new ArrayList<>(
-            List.of(
-                a.slot(start.a()),
-                b.slot(start.b()),
-                c,
-                Slot.of(problem.m()),
-                Slot.of(problem.n()),
-                Slot.of(problem.k()),
-                Slot.of(a.leadingDimension()),
-                Slot.of(b.leadingDimension())));
-    slots.addAll(
-        BatchParameters.slots(
-            problem.batch(), a.matrix(), b.matrix(), (long) problem.m() * problem.n()));
-    return slots;
+    return BatchParameters.arguments(
+            problem.batch(), a.matrix(), b.matrix(), (long) problem.m() * problem.n())
+        .with("a", a.slot(start.a()))
+        .with("b", b.slot(start.b()))
+        .with("c", c)
+        .with("m", problem.m())
+        .with("n", problem.n())
+        .with("k", problem.k())
+        .with("lda", a.leadingDimension())
+        .with("ldb", b.leadingDimension());
   }
 
-  /** Returns all arguments of a launch that does not split K, in the order of the parameters. */
-  public static List<Slot> slots(MatmulProblem problem, Batch.Start start) {
-    var slots = operands(problem, start, c(problem, start));
-    slots.add(Slot.of(problem.k()));
-    slots.add(Slot.of(0L));
-    slots.addAll(problem.epilogue().slots(problem.alpha()));
-    return slots;
+  private static Arguments operands(
+      MatmulProblem problem, Batch.Start start, Slot c, int share, long strideShare) {
+    return operands(problem, Source.ofA(problem), Source.ofB(problem), start, c)
+        .with("share", share)
+        .with("strideShare", strideShare);
+  }
+
+  /** Returns all arguments of a launch that does not split K. */
+  public static Arguments arguments(MatmulProblem problem, Batch.Start start) {
+    return operands(problem, start, c(problem, start), problem.k(), 0)
+        .with(problem.epilogue().arguments(problem.alpha()));
   }
 
   /**
@@ -105,12 +96,10 @@ public final class ProductParameters {
    *
    * @param share depth of a block's share of K
    */
-  public static List<Slot> slots(MatmulProblem problem, Batch.Start start, Slot sums, int share) {
-    var slots = operands(problem, start, sums);
-    slots.add(Slot.of(share));
-    slots.add(Slot.of(elements(problem)));
-    slots.addAll(problem.epilogue().ofShares().slots(1));
-    return slots;
+  public static Arguments arguments(
+      MatmulProblem problem, Batch.Start start, Slot sums, int share) {
+    return operands(problem, start, sums, share, elements(problem))
+        .with(problem.epilogue().ofShares().arguments(1));
   }
 
   /** Returns the destination of the products from {@code start} on. */

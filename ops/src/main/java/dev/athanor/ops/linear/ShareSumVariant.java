@@ -42,13 +42,19 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
    *
    * @param count elements of c
    * @param n columns of c
-   * @param alpha see {@link Epilogue#slots}
+   * @param alpha see {@link Epilogue#arguments}
    */
   public Step step(Slot sums, Slot c, int count, int n, int shares, double alpha) {
-    var slots = new ArrayList<>(List.of(sums, c, Slot.of(count), Slot.of(n), Slot.of(shares)));
-    slots.addAll(epilogue.slots(alpha));
+    var arguments =
+        epilogue
+            .arguments(alpha)
+            .with("sums", sums)
+            .with("c", c)
+            .with("count", count)
+            .with("n", n)
+            .with("shares", shares);
     int blocks = Math.ceilDiv(count, KernelBuilder.WARP * elements());
-    return new Step(this, Dim3.of(blocks), WARPS * KernelBuilder.WARP, 0, slots);
+    return new Step(this, Dim3.of(blocks), WARPS * KernelBuilder.WARP, 0, arguments);
   }
 
   /** Returns the number of dependent loads of a thread. */

@@ -2,6 +2,7 @@ package dev.athanor.ops.map;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Activation;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -109,7 +110,8 @@ record ElementwiseOp(
     var operands = inOrder(inputs);
     var output = output(inputs, attributes);
     var in = operands.getFirst().dtype();
-    List<Slot> constants = hasFactor() ? List.of(factor(in, attributes)) : List.of();
+    var constants =
+        hasFactor() ? Arguments.NONE.with(FACTOR, factor(in, attributes)) : Arguments.NONE;
     return new ElementwisePlanner(
             description.name(),
             formula.apply(attributes),

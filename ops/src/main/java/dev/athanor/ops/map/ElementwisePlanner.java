@@ -2,6 +2,7 @@ package dev.athanor.ops.map;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
@@ -32,11 +33,10 @@ record ElementwisePlanner(
     DType in,
     TensorType output,
     Conversion conversion,
-    List<Slot> constants) {
+    Arguments constants) {
 
   ElementwisePlanner {
     inputs = List.copyOf(inputs);
-    constants = List.copyOf(constants);
   }
 
   List<LaunchPlan> plans(Plan.Cost cost, Capability capability) {

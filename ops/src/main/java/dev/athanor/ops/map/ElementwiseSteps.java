@@ -1,12 +1,12 @@
 package dev.athanor.ops.map;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.map.ElementwiseVariant.Advance;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -31,14 +31,13 @@ public record ElementwiseSteps(
     Slot.Output result,
     DType out,
     Conversion conversion,
-    List<Slot> constants) {
+    Arguments constants) {
 
   /** Maximum number of elements per launch, so that 32-bit indices suffice. */
   public static final long MOST = 1L << 30;
 
   public ElementwiseSteps {
     operands = List.copyOf(operands);
-    constants = List.copyOf(constants);
   }
 
   /**
@@ -61,7 +60,7 @@ public record ElementwiseSteps(
         result,
         size,
         Conversion.usual(size),
-        fills ? List.of(source) : List.of());
+        fills ? Arguments.NONE.with("value", source) : Arguments.NONE);
   }
 
   /** Returns the integer dtype whose kernels copy the elements of a dtype. */
@@ -106,30 +105,24 @@ public record ElementwiseSteps(
             advances.subList(0, operands.size()),
             isStrided() ? Optional.of(advances.getLast()) : Optional.empty(),
             vector(part));
-    var slots = new ArrayList<Slot>();
+    var arguments = constants.with(part.arguments(variant.vector(), this::stride));
     for (int o = 0; o < operands.size(); o++) {
-      slots.add(advanced(operands.get(o), part.starts().get(o) * in.bytes()));
+      arguments =
+          arguments.with("x" + o, advanced(operands.get(o), part.starts().get(o) * in.bytes()));
     }
-    slots.add(advanced(result, resultStart(part) * out.bytes()));
-    slots.addAll(constants);
-    long elements = part.loops().elements();
-    slots.add(Slot.of((int) elements));
-    for (int l = 1; l < all.size(); l++) {
-      long count = all.get(l).count();
-      slots.add(Slot.of((int) (l == all.size() - 1 ? count / variant.vector() : count)));
-    }
-    for (var loop : all.subList(0, all.size() - 1)) {
-      for (long stride : loop.strides()) {
-        slots.add(Slot.of(stride(stride)));
+    var inner = part.loops().inner().strides();
+    for (int o = 0; o < inner.size(); o++) {
+      if (Advance.of(inner.get(o)) == Advance.STRIDED) {
+        arguments = arguments.with(Loops.strideName(all.size() - 1, o), stride(inner.get(o)));
       }
     }
-    for (long stride : part.loops().inner().strides()) {
-      if (Advance.of(stride) == Advance.STRIDED) {
-        slots.add(Slot.of(stride(stride)));
-      }
-    }
+    long elements = part.elements();
     return new Step(
-        variant, Dim3.of(variant.blocks(elements)), ElementwiseVariant.THREADS, 0, slots);
+        variant,
+        Dim3.of(variant.blocks(elements)),
+        ElementwiseVariant.THREADS,
+        0,
+        arguments.with("y", advanced(result, resultStart(part) * out.bytes())));
   }
 
   private static Slot advanced(Slot slot, long bytes) {

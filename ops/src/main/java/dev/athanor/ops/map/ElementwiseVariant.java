@@ -182,13 +182,13 @@ record ElementwiseVariant(
       for (int l = 0; l < rank - 1; l++) {
         var here = new ArrayList<Int>();
         for (int p = 0; p < pointers.size(); p++) {
-          here.add(k.integer("stride%d_%d".formatted(l, p)));
+          here.add(k.integer(Loops.strideName(l, p)));
         }
         strides.add(new Strides(here));
       }
       for (int p = 0; p < pointers.size(); p++) {
         if (advance(p) == Advance.STRIDED) {
-          innermost.put(p, k.integer("stride%d_%d".formatted(rank - 1, p)));
+          innermost.put(p, k.integer(Loops.strideName(rank - 1, p)));
         }
       }
     }

@@ -1,10 +1,12 @@
 package dev.athanor.ops.map;
 
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Shape;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.function.LongToIntFunction;
 import java.util.stream.IntStream;
 
 /**
@@ -46,6 +48,30 @@ public record Loops(List<Loop> loops) {
     /** Returns the number of elements. */
     public long elements() {
       return loops.elements();
+    }
+
+    /**
+     * Returns the arguments {@code count}, the number of elements; {@code count1}, … of the loops
+     * from the second to the innermost, which counts vectors; and {@code stride0_0}, … of each loop
+     * but the innermost in each operand.
+     *
+     * @param vector number of elements per vector
+     * @param stride converts a stride; refuses those that are too long
+     */
+    public Arguments arguments(int vector, LongToIntFunction stride) {
+      int inner = loops.rank() - 1;
+      var arguments = Arguments.NONE.with("count", (int) elements());
+      for (int l = 1; l <= inner; l++) {
+        long count = loops.loops.get(l).count;
+        arguments = arguments.with("count" + l, (int) (l == inner ? count / vector : count));
+      }
+      for (int l = 0; l < inner; l++) {
+        var strides = loops.loops.get(l).strides;
+        for (int o = 0; o < strides.size(); o++) {
+          arguments = arguments.with(strideName(l, o), stride.applyAsInt(strides.get(o)));
+        }
+      }
+      return arguments;
     }
 
     /**
@@ -116,6 +142,11 @@ public record Loops(List<Loop> loops) {
       loops.add(new Loop(shape.extent(-i), here));
     }
     return of(operands.size(), loops.reversed());
+  }
+
+  /** Returns the name of the kernel parameter for the stride of a loop in an operand. */
+  public static String strideName(int loop, int operand) {
+    return "stride%d_%d".formatted(loop, operand);
   }
 
   public int rank() {

@@ -3,12 +3,12 @@ package dev.athanor.ops.move;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
-import dev.athanor.ops.Shape;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
@@ -209,22 +209,18 @@ record CopyPlanner(
         Dim3.of(Checks.count(name, shape, blocks)),
         TransposeVariant.THREADS,
         0,
-        List.of(
-            source(region),
-            new Slot.Output(region.output(), region.at() * bytes),
-            count(name, shape, tiles.down.count()),
-            count(name, shape, tiles.along.count()),
-            count(name, shape, tiles.down.strides().getFirst()),
-            count(name, shape, tiles.along.strides().getLast()),
-            count(name, shape, tiles.inner.count()),
-            Slot.of((long) tiles.inner.strides().getFirst()),
-            Slot.of((long) tiles.inner.strides().getLast()),
-            Slot.of((long) tiles.outer.strides().getFirst()),
-            Slot.of((long) tiles.outer.strides().getLast())));
-  }
-
-  private static Slot count(String name, Shape shape, long count) {
-    return Slot.of(Checks.count(name, shape, count));
+        Arguments.NONE
+            .with("x", source(region))
+            .with("y", new Slot.Output(region.output(), region.at() * bytes))
+            .with("rows", Checks.count(name, shape, tiles.down.count()))
+            .with("columns", Checks.count(name, shape, tiles.along.count()))
+            .with("pitchX", Checks.count(name, shape, tiles.down.strides().getFirst()))
+            .with("pitchY", Checks.count(name, shape, tiles.along.strides().getLast()))
+            .with("inner", Checks.count(name, shape, tiles.inner.count()))
+            .with("innerX", (long) tiles.inner.strides().getFirst())
+            .with("innerY", (long) tiles.inner.strides().getLast())
+            .with("outerX", (long) tiles.outer.strides().getFirst())
+            .with("outerY", (long) tiles.outer.strides().getLast()));
   }
 
   /** Returns the widest vector that divides all numbers, given their bitwise or. */

@@ -3,6 +3,7 @@ package dev.athanor.ops.move;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -83,13 +84,12 @@ public final class GatherOp implements SampledOp {
                       Math.ceilDiv(here * perRow, GatherVariant.THREADS * GatherVariant.DEPTH))),
               GatherVariant.THREADS,
               0,
-              List.of(
-                  Slot.input("table"),
-                  new Slot.Input("index", row * index.dtype().bytes()),
-                  new Slot.Output("y", row * rowBytes),
-                  Slot.of(tableRows),
-                  Slot.of((int) here),
-                  Slot.of(perRow))));
+              Arguments.ofInputs("table")
+                  .with("index", new Slot.Input("index", row * index.dtype().bytes()))
+                  .with("y", new Slot.Output("y", row * rowBytes))
+                  .with("tableRows", tableRows)
+                  .with("rows", (int) here)
+                  .with("perRow", perRow)));
     }
     var candidates = new Candidates("gather of " + table.dtype().text(), capability);
     var cost =

@@ -3,6 +3,7 @@ package dev.athanor.ops.move;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpException;
@@ -122,14 +123,14 @@ public final class TriangleOp extends CopyOp {
               Dim3.of(Math.ceilDiv(accesses, TriangleVariant.THREADS * TriangleVariant.DEPTH)),
               TriangleVariant.THREADS,
               0,
-              List.of(
-                  new Slot.Input("x", offset),
-                  new Slot.Output("y", offset),
-                  Slot.of(accesses),
-                  Slot.of(columns / variant.vector()),
-                  Slot.of(rows),
-                  Slot.of((int) inMatrix),
-                  Slot.of(diagonal))));
+              Arguments.NONE
+                  .with("x", new Slot.Input("x", offset))
+                  .with("y", new Slot.Output("y", offset))
+                  .with("count", accesses)
+                  .with("perRow", columns / variant.vector())
+                  .with("rows", rows)
+                  .with("firstRow", (int) inMatrix)
+                  .with("diagonal", diagonal)));
     }
     return steps;
   }

@@ -3,6 +3,7 @@ package dev.athanor.ops.move;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -211,15 +212,13 @@ public final class UpdateOp implements SampledOp {
             Dim3.of(Math.ceilDiv(accesses, UpdateVariant.THREADS * UpdateVariant.DEPTH)),
             UpdateVariant.THREADS,
             0,
-            List.of(
-                Slot.input("x"),
-                Slot.input("at"),
-                Slot.output("y"),
-                Slot.of((int) rows),
-                Slot.of((int) perRow),
-                Slot.of((int) given),
-                Slot.of((int) present),
-                Slot.of((int) slices)));
+            Arguments.ofInputs("x", "at")
+                .outputs("y")
+                .with("rows", (int) rows)
+                .with("perRow", (int) perRow)
+                .with("rowsOfX", (int) given)
+                .with("rowsOfY", (int) present)
+                .with("slices", (int) slices));
     var cost = new Plan.Cost(0, at.bytes() + 2.0 * call.x.bytes());
     var candidates = new Candidates("copy of " + call.x.dtype().text(), capability);
     if (candidates.runs(Target.SM_80, variant.name())) {

@@ -3,6 +3,7 @@ package dev.athanor.ops.quant;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -23,7 +24,6 @@ import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import dev.athanor.ops.reference.TensorReader;
-import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -122,7 +122,7 @@ public final class Dequantize implements SampledOp {
     int threads = Checks.requireThreads("x", x, blocks * variant.threadsPerBlock());
     return new Problem(
         new TensorType(out, x.shape()),
-        step(variant, threads, Slot.input("x"), Slot.output("y"), Slot.of(threads)));
+        step(variant, threads, Arguments.ofInputs("x").with("parts", threads)));
   }
 
   private static Problem int8(TensorType x, @Nullable TensorType scale, DType out) {
@@ -147,44 +147,46 @@ public final class Dequantize implements SampledOp {
         step(
             new DequantizeVariant.Int8(scale.dtype(), out, perRow, vector),
             threads,
-            Slot.input("x"),
-            Slot.input("scale"),
-            Slot.output("y"),
-            Slot.of(threads),
-            Slot.of(perRow ? Checks.requireExtent("x", x, length) : 1)));
+            Arguments.ofInputs("x", "scale")
+                .with("threads", threads)
+                .with("rowLength", perRow ? Checks.requireExtent("x", x, length) : 1)));
   }
 
   private static Problem int4(Int4Weights weights, TensorType x, DType out) {
-    var sizes = List.of(Slot.of(weights.k()), Slot.of(weights.n()), Slot.of(weights.group()));
-    var slots = new ArrayList<Slot>(List.of(Slot.input("x"), Slot.input("scale")));
+    var arguments =
+        Arguments.NONE
+            .with("packed", Slot.input("x"))
+            .with("scales", Slot.input("scale"))
+            .with("k", weights.k())
+            .with("n", weights.n())
+            .with("group", weights.group());
     if (weights.layout() == Int4Layout.K_PACKED) {
       int threads = Checks.requireThreads("x", x, x.shape().elements());
-      slots.addAll(List.of(Slot.output("y"), Slot.of(threads)));
-      slots.addAll(sizes);
       return new Problem(
           TensorType.of(out, weights.n(), weights.k()),
-          step(new DequantizeVariant.PackedAlongK(out), threads, slots.toArray(Slot[]::new)));
+          step(
+              new DequantizeVariant.PackedAlongK(out),
+              threads,
+              arguments.with("threads", threads)));
     }
     var format = ColumnWeights.Format.of(weights.layout());
     int columns = format.columns(weights.n(), DequantizeVariant.vector(out));
     long patches = (long) (weights.k() / ColumnWeights.ROWS) * (weights.n() / columns);
     int threads = Checks.requireThreads("x", x, patches);
     // a kernel without zero points never reads the pointer
-    slots.add(weights.zeros() ? Slot.input("zeros") : Slot.input("x"));
-    slots.addAll(List.of(Slot.output("y"), Slot.of(threads)));
-    slots.addAll(sizes);
+    var zeros = Slot.input(weights.zeros() ? "zeros" : "x");
     return new Problem(
         TensorType.of(out, weights.k(), weights.n()),
         step(
             new DequantizeVariant.Columns(
                 format, out, weights.zeros(), weights.zeros() && weights.lessOne(), columns),
             threads,
-            slots.toArray(Slot[]::new)));
+            arguments.with("zeros", zeros).with("threads", threads)));
   }
 
-  private static Step step(DequantizeVariant variant, int threads, Slot... slots) {
+  private static Step step(DequantizeVariant variant, int threads, Arguments arguments) {
     int blocks = Math.ceilDiv(threads, DequantizeVariant.THREADS);
-    return new Step(variant, Dim3.of(blocks), DequantizeVariant.THREADS, 0, List.of(slots));
+    return new Step(variant, Dim3.of(blocks), DequantizeVariant.THREADS, 0, arguments.outputs("y"));
   }
 
   @Override

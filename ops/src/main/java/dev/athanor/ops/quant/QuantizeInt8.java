@@ -4,6 +4,7 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -141,7 +142,7 @@ public final class QuantizeInt8 implements SampledOp {
             Dim3.of(rows),
             QuantizeVariant.THREADS,
             0,
-            List.of(Slot.input("x"), Slot.output("q"), Slot.output("scale"), Slot.of(vectors))));
+            Arguments.ofInputs("x").outputs("q", "scale").with("vectors", vectors)));
   }
 
   /**
@@ -171,18 +172,23 @@ public final class QuantizeInt8 implements SampledOp {
     int parts = Math.min(wanted, Math.min(MOST_PARTS, 4 * capability.multiprocessors()));
     var greatest = new QuantizeVariant(QuantizeVariant.Pass.GREATEST, x.dtype(), vector);
     var quantize = new QuantizeVariant(QuantizeVariant.Pass.QUANTISE, x.dtype(), vector);
-    var slots =
-        new ArrayList<Slot>(
-            List.of(Slot.input("x"), new Slot.Workspace(0), Slot.of(vectors), Slot.of(parts)));
-    var both = new ArrayList<Slot>(slots);
-    both.addAll(List.of(Slot.output("q"), Slot.output("scale")));
+    var arguments =
+        Arguments.ofInputs("x")
+            .with("workspace", new Slot.Workspace(0))
+            .with("vectors", vectors)
+            .with("parts", parts);
     candidates.offer(
         quantize.name(),
         2 * machine.microseconds(parts, work(x, parts, 1, machine), (double) x.bytes()),
         "%d blocks, in two launches".formatted(parts),
         List.of(
-            new Step(greatest, Dim3.of(parts), QuantizeVariant.THREADS, 0, slots),
-            new Step(quantize, Dim3.of(parts), QuantizeVariant.THREADS, 0, both)),
+            new Step(greatest, Dim3.of(parts), QuantizeVariant.THREADS, 0, arguments),
+            new Step(
+                quantize,
+                Dim3.of(parts),
+                QuantizeVariant.THREADS,
+                0,
+                arguments.outputs("q", "scale"))),
         4L * parts);
   }
 

@@ -81,7 +81,7 @@ record RankOp(OpDescription description, Result result, String order) implements
             problem.k,
             attributes.flag(order),
             result,
-            problem.outputs.keySet().stream().map(Slot::output).toList());
+            result.arguments(problem.outputs.keySet()));
     new RankPlanner(ranked, capability, candidates).planAll();
     return candidates.plans(problem.outputs, Plan.Cost.of(0, inputs, problem.outputs));
   }

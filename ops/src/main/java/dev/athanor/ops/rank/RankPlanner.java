@@ -5,6 +5,7 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
@@ -14,7 +15,6 @@ import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.IntStream;
 
 /**
  * Plans the launches that rank rows. The first sorts chunks of each row. While the kept entries are
@@ -48,7 +48,7 @@ final class RankPlanner {
    * @param n elements per row
    * @param inner distance between the elements of a row
    * @param kept results per row
-   * @param to the outputs, in the order of the kernel's parameters
+   * @param to the outputs, as arguments of {@link ResultWriter}
    */
   record Problem(
       DType dtype,
@@ -59,11 +59,7 @@ final class RankPlanner {
       int kept,
       boolean descending,
       Result result,
-      List<Slot> to) {
-    Problem {
-      to = List.copyOf(to);
-    }
-  }
+      Arguments to) {}
 
   /**
    * The entries of each row after a launch: sorted runs, of which the last may be shorter.
@@ -98,7 +94,7 @@ final class RankPlanner {
   private long secondArray;
 
   /** The results of the previous launch. */
-  private List<Slot> entries = List.of();
+  private List<Slot.Workspace> entries = List.of();
 
   RankPlanner(Problem problem, Capability capability, Candidates candidates) {
     this.problem = problem;
@@ -126,10 +122,18 @@ final class RankPlanner {
     finish(sortChunks(new Runs(problem.n, 1), false));
   }
 
-  /** Plans launches that rank the elements of x and returns the sorted entries of each row. */
-  List<Slot> planEntries() {
+  /**
+   * Plans launches that rank the elements of x.
+   *
+   * @return the sorted entries of each row, as the argument {@code from}
+   */
+  Arguments planEntries() {
     rank(sortChunks(new Runs(problem.n, 1), false));
-    return entries;
+    return from();
+  }
+
+  private Arguments from() {
+    return Arguments.ofParts("from", entries);
   }
 
   /** Plans the launches after the first and offers the plan. */
@@ -164,18 +168,19 @@ final class RankPlanner {
     var left = runs.kept(segment, problem.kept);
     var result = result(left);
     var variant = SortVariant.of(problem.dtype, segment, from, result);
-    var slots = new ArrayList<Slot>();
+    var arguments =
+        (from ? from() : Arguments.NONE)
+            .with("rows", problem.rows)
+            .with("length", runs.length)
+            .with("chunks", chunks)
+            .with("kept", left.run);
     if (!from || result.hasValues()) {
-      slots.add(problem.x);
+      arguments = arguments.with("x", problem.x);
     }
-    if (from) {
-      slots.addAll(entries);
-    }
-    slots.addAll(numbers(problem.rows, runs.length, chunks, left.run));
     double bytes =
         (double) problem.rows * runs.length * (from ? entryBytes() : problem.dtype.bytes());
     long blocks = Math.ceilDiv((long) problem.rows * chunks, SharedSort.CAPACITY / segment);
-    add(variant, blocks, sortInstructions(segment), bytes, slots, left);
+    add(variant, blocks, sortInstructions(segment), bytes, arguments, left);
     return left;
   }
 
@@ -190,21 +195,26 @@ final class RankPlanner {
     int group = (int) Math.min(runs.length, (long) WAYS * runs.run);
     var left = runs.kept(group, problem.kept);
     var result = result(left);
-    var slots = new ArrayList<Slot>();
-    if (result.hasValues()) {
-      slots.add(problem.x);
-    }
-    slots.addAll(entries);
     int blocks = Math.ceilDiv(runs.length, MergeVariant.THREADS);
     int searches = Integer.SIZE - Integer.numberOfLeadingZeros(runs.run);
-    slots.addAll(numbers(blocks, runs.length, runs.run, group, searches, left.run));
+    var arguments =
+        from()
+            .with("blocks", blocks)
+            .with("length", runs.length)
+            .with("run", runs.run)
+            .with("group", group)
+            .with("steps", searches)
+            .with("kept", left.run);
+    if (result.hasValues()) {
+      arguments = arguments.with("x", problem.x);
+    }
     double each = ENTRY_INSTRUCTIONS + COMPARE_INSTRUCTIONS * (WAYS - 1) * searches;
     add(
         MergeVariant.of(problem.dtype, result),
         (long) problem.rows * blocks,
         MergeVariant.THREADS * each,
         (double) problem.rows * runs.length * entryBytes(),
-        slots,
+        arguments,
         left);
     return left;
   }
@@ -219,7 +229,7 @@ final class RankPlanner {
    *
    * @param instructions of all threads of a block
    * @param readBytes bytes that the launch reads
-   * @param first the arguments before those of {@link ResultWriter}
+   * @param arguments all but those of {@link ResultWriter}
    * @param left what the launch stores
    */
   void add(
@@ -227,13 +237,17 @@ final class RankPlanner {
       long blocks,
       double instructions,
       double readBytes,
-      List<Slot> first,
+      Arguments arguments,
       Runs left) {
-    var to = result(left) == Result.ENTRIES ? allocate(left) : problem.to;
-    var slots = new ArrayList<Slot>(first);
-    slots.addAll(to);
-    slots.addAll(numbers(left.length, problem.n, problem.inner, problem.descending ? -1 : 0));
-    entries = to;
+    boolean last = result(left) != Result.ENTRIES;
+    entries = last ? List.of() : allocate(left);
+    var all =
+        arguments
+            .with(last ? problem.to : Arguments.ofParts("to", entries))
+            .with("pitch", left.length)
+            .with("n", problem.n)
+            .with("inner", problem.inner)
+            .with("flip", problem.descending ? -1 : 0);
     // an index and a value, or an entry
     double bytes = readBytes + (double) problem.rows * left.length * (Long.BYTES + Integer.BYTES);
     var work =
@@ -245,7 +259,7 @@ final class RankPlanner {
             Machine.BARRIER_CYCLES,
             bytes / blocks,
             (double) SharedSort.THREADS * Long.BYTES);
-    add(variant, blocks, work, bytes, slots);
+    add(variant, blocks, work, bytes, all);
   }
 
   /**
@@ -253,16 +267,16 @@ final class RankPlanner {
    *
    * @param bytes bytes that the launch reads and writes
    */
-  void add(Variant variant, long blocks, BlockWork work, double bytes, List<Slot> slots) {
+  void add(Variant variant, long blocks, BlockWork work, double bytes, Arguments arguments) {
     microseconds += machine.microseconds(blocks, work, bytes);
     mostBlocks = Math.max(mostBlocks, blocks);
     var grid = Dim3.of((int) Math.min(blocks, Integer.MAX_VALUE)); // offer refuses more
-    steps.add(new Step(variant, grid, work.threads(), 0, slots));
+    steps.add(new Step(variant, grid, work.threads(), 0, arguments));
   }
 
   /** Allocates entries. Launches alternate between two arrays, each at most as long as the last. */
-  private List<Slot> allocate(Runs left) {
-    var slots = new ArrayList<Slot>();
+  private List<Slot.Workspace> allocate(Runs left) {
+    var slots = new ArrayList<Slot.Workspace>();
     long offset = steps.size() % 2 == 0 ? 0 : secondArray;
     for (var type : Entries.types(Entries.arePacked(problem.dtype))) {
       slots.add(new Slot.Workspace(offset));
@@ -278,9 +292,5 @@ final class RankPlanner {
 
   private int entryBytes() {
     return Entries.types(Entries.arePacked(problem.dtype)).stream().mapToInt(Type::bytes).sum();
-  }
-
-  static List<Slot> numbers(int... numbers) {
-    return IntStream.of(numbers).mapToObj(Slot::of).toList();
   }
 }

@@ -1,6 +1,9 @@
 package dev.athanor.ops.rank;
 
+import dev.athanor.ops.Arguments;
+import dev.athanor.ops.Step.Slot;
 import java.util.Locale;
+import java.util.Set;
 
 /** The results that a launch stores. */
 enum Result {
@@ -30,6 +33,16 @@ enum Result {
   /** Returns whether an output with this name has indices. */
   static boolean isIndex(String output) {
     return output.equals("indices");
+  }
+
+  /** Returns outputs as the arguments {@code values} or {@code scores}, and {@code indices}. */
+  Arguments arguments(Set<String> outputs) {
+    var all = Arguments.NONE;
+    for (var output : outputs) {
+      var parameter = isIndex(output) ? "indices" : hasScores() ? "scores" : "values";
+      all = all.with(parameter, Slot.output(output));
+    }
+    return all;
   }
 
   String text() {

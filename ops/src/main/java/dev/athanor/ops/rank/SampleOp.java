@@ -2,6 +2,7 @@ package dev.athanor.ops.rank;
 
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -21,7 +22,6 @@ import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -160,16 +160,14 @@ final class SampleOp implements SampledOp {
     }
 
     /** Returns the arguments of {@link TokenChoice}. */
-    List<Slot> choice() {
-      var slots = new ArrayList<Slot>();
+    Arguments choice() {
+      var arguments = Arguments.NONE.outputs("token");
       for (var input : counted() ? List.of("seed", "counter") : List.of("seed")) {
         if (!settings.isGreedy()) {
-          slots.add(Slot.input(input));
-          slots.add(Slot.of(stride(input)));
+          arguments = arguments.inputs(input).with(input + "Stride", stride(input));
         }
       }
-      slots.add(Slot.output("token"));
-      return slots;
+      return arguments;
     }
   }
 
@@ -190,7 +188,7 @@ final class SampleOp implements SampledOp {
                 problem.settings.topK,
                 true,
                 Result.ENTRIES,
-                List.of()),
+                Arguments.NONE),
             capability,
             candidates);
     var machine = Machine.of(capability);
@@ -212,32 +210,37 @@ final class SampleOp implements SampledOp {
             : settings.hasMinP() ? SampleVariant.Mode.MIN_P : SampleVariant.Mode.ALL;
     var dtype = problem.call.dtype("logits");
     var variant = SampleVariant.of(dtype, problem.length, mode, problem.counted());
-    var slots = new ArrayList<Slot>(List.of(Slot.input("logits"), Slot.of(problem.length)));
-    slots.add(Slot.of(settings.scale));
+    var arguments =
+        problem
+            .choice()
+            .inputs("logits")
+            .with("length", problem.length)
+            .with("scale", settings.scale);
     if (mode == SampleVariant.Mode.MIN_P) {
-      slots.add(Slot.of(settings.logMinP));
+      arguments = arguments.with("logMinP", settings.logMinP);
     }
-    slots.addAll(problem.choice());
     double bytes = (double) problem.length * dtype.bytes();
     var work = work(machine, SampleVariant.THREADS, problem.length, bytes);
-    planner.add(variant, problem.rows, work, problem.rows * bytes, slots);
+    planner.add(variant, problem.rows, work, problem.rows * bytes, arguments);
   }
 
   private static void chooseFromCandidates(Problem problem, RankPlanner planner, Machine machine) {
     var settings = problem.settings;
-    var slots = new ArrayList<>(planner.planEntries());
-    int each = Math.ceilDiv(settings.topK, CandidatesVariant.THREADS);
-    slots.addAll(RankPlanner.numbers(settings.topK, each));
-    slots.add(Slot.of(settings.scale));
-    slots.add(Slot.of(settings.logMinP));
+    var arguments =
+        planner
+            .planEntries()
+            .with(problem.choice())
+            .with("length", settings.topK)
+            .with("each", Math.ceilDiv(settings.topK, CandidatesVariant.THREADS))
+            .with("scale", settings.scale)
+            .with("logMinP", settings.logMinP);
     if (settings.cuts()) {
-      slots.add(Slot.of(settings.topP));
+      arguments = arguments.with("topP", settings.topP);
     }
-    slots.addAll(problem.choice());
     double bytes = (double) settings.topK * Long.BYTES;
     var work = work(machine, CandidatesVariant.THREADS, settings.topK, bytes);
     var variant = new CandidatesVariant(settings.cuts(), problem.counted());
-    planner.add(variant, problem.rows, work, problem.rows * bytes, slots);
+    planner.add(variant, problem.rows, work, problem.rows * bytes, arguments);
   }
 
   private static BlockWork work(Machine machine, int threads, int length, double bytes) {

@@ -1,6 +1,7 @@
 package dev.athanor.ops.rank;
 
 import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -142,7 +143,7 @@ final class SearchOp implements SampledOp {
                 problem.kept,
                 problem.metric.descends(),
                 Result.SCORES_INDICES,
-                problem.outputs().keySet().stream().map(Slot::output).toList()),
+                Result.SCORES_INDICES.arguments(problem.outputs().keySet())),
             capability,
             candidates);
     boolean masked = problem.call.has("mask");
@@ -153,18 +154,22 @@ final class SearchOp implements SampledOp {
         new SearchVariant(
             problem.dtype(), problem.metric, tile, vector, masked, planner.result(left));
     int tiles = Math.ceilDiv(problem.queries, tile);
-    var slots = new ArrayList<Slot>(List.of(Slot.input("queries"), Slot.input("rows")));
+    var arguments =
+        Arguments.ofInputs("queries", "rows")
+            .with("count", problem.queries)
+            .with("depth", problem.depth)
+            .with("tiles", tiles)
+            .with("kept", left.run());
     if (masked) {
-      slots.add(Slot.input("mask"));
+      arguments = arguments.inputs("mask");
     }
-    slots.addAll(RankPlanner.numbers(problem.queries, problem.depth, tiles, left.run()));
     long blocks = (long) tiles * Math.ceilDiv(problem.rows, chunk);
     planner.add(
         variant,
         blocks,
         RankPlanner.sortInstructions(chunk) + INSTRUCTIONS * SharedSort.CAPACITY * problem.depth,
         (double) problem.rows * problem.depth * problem.dtype().bytes() * tiles,
-        slots,
+        arguments,
         left);
     planner.finish(left);
   }

@@ -5,6 +5,7 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
@@ -267,16 +268,23 @@ final class ReducePlanner {
       int segments,
       List<Slot> from,
       List<Slot> to) {
-    var slots = new ArrayList<Slot>(from);
-    slots.addAll(to);
-    for (int number :
-        new int[] {extents.outer, extents.n, extents.inner, segment, segments, count}) {
-      slots.add(Slot.of(number));
-    }
+    var arguments =
+        pointers("x", variant.from(), from)
+            .with(pointers("y", variant.to(), to))
+            .with("outer", extents.outer)
+            .with("n", extents.n)
+            .with("inner", extents.inner)
+            .with("segment", segment)
+            .with("segments", segments)
+            .with("count", count);
     if (variant.reduction().isDispersion()) {
-      slots.add(Slot.of(count - problem.correction()));
+      arguments = arguments.with("divisor", count - problem.correction());
     }
     long blocks = variant.blocks(extents.outer, extents.inner, segments);
-    return new Step(variant, Dim3.of(Math.toIntExact(blocks)), ReduceVariant.THREADS, 0, slots);
+    return new Step(variant, Dim3.of(Math.toIntExact(blocks)), ReduceVariant.THREADS, 0, arguments);
+  }
+
+  private static Arguments pointers(String name, boolean states, List<Slot> slots) {
+    return states ? Arguments.ofParts(name, slots) : Arguments.NONE.with(name, slots.getFirst());
   }
 }

@@ -4,6 +4,7 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -15,7 +16,6 @@ import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.Step;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.cost.BlockWork;
@@ -116,8 +116,10 @@ record ScanOp(Reduction reduction) implements SampledOp {
               Dim3.of((int) blocks),
               ScanVariant.THREADS,
               0,
-              List.of(
-                  Slot.input("x"), Slot.output("y"), Slot.of(extents.n), Slot.of(extents.inner))));
+              Arguments.ofInputs("x")
+                  .outputs("y")
+                  .with("n", extents.n)
+                  .with("inner", extents.inner)));
     }
     var outputs = Map.of("y", x);
     return candidates.plans(outputs, Plan.Cost.of((double) x.shape().elements(), inputs, outputs));

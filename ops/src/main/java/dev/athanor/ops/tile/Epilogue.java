@@ -7,10 +7,9 @@ import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Activation;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step.Slot;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Optional;
 
 /**
@@ -95,23 +94,21 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
   }
 
   /** Returns the arguments of the parameters that {@link #declare} declares. */
-  public List<Slot> slots(double alpha) {
-    var slots = new ArrayList<Slot>();
-    switch (scale) {
-      case NONE -> {}
-      case ALPHA -> slots.add(out == DType.F64 ? Slot.of(alpha) : Slot.of((float) alpha));
-      case TENSOR -> slots.add(Slot.input("scale"));
-      case COLUMNS -> slots.add(Slot.input("bScale"));
-      case ROWS_AND_COLUMNS -> {
-        slots.add(Slot.input("aScale"));
-        slots.add(Slot.input("bScale"));
-      }
-    }
-    bias.ifPresent(_ -> slots.add(Slot.input("bias")));
-    return slots;
+  public Arguments arguments(double alpha) {
+    var ofScale =
+        switch (scale) {
+          case NONE -> Arguments.NONE;
+          case ALPHA ->
+              Arguments.NONE.with(
+                  "alpha", out == DType.F64 ? Slot.of(alpha) : Slot.of((float) alpha));
+          case TENSOR -> Arguments.ofInputs("scale");
+          case COLUMNS -> Arguments.ofInputs("bScale");
+          case ROWS_AND_COLUMNS -> Arguments.ofInputs("aScale", "bScale");
+        };
+    return bias.isPresent() ? ofScale.inputs("bias") : ofScale;
   }
 
-  /** Declares the parameters, in the order of {@link #slots}. */
+  /** Declares the parameters of {@link #arguments}. */
   public Applied declare(KernelBuilder k) {
     Optional<Real> factor =
         switch (scale) {

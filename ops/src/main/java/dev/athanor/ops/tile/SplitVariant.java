@@ -11,8 +11,6 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.Variant;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
@@ -45,22 +43,21 @@ public record SplitVariant(
    *
    * @param sums the partial sums
    * @param tiles number of tiles of all products
-   * @param alpha see {@link Epilogue#slots}
+   * @param alpha see {@link Epilogue#arguments}
    */
   public Step step(Slot sums, Slot c, int m, int n, long tiles, int shares, double alpha) {
-    var slots =
-        new ArrayList<>(
-            List.of(
-                sums,
-                c,
-                Slot.of(m),
-                Slot.of(n),
-                Slot.of((int) tiles),
-                Slot.of(shares),
-                Slot.of((long) m * n)));
-    slots.addAll(epilogue.slots(alpha));
+    var arguments =
+        epilogue
+            .arguments(alpha)
+            .with("sums", sums)
+            .with("c", c)
+            .with("m", m)
+            .with("n", n)
+            .with("blocks", (int) tiles)
+            .with("shares", shares)
+            .with("strideC", (long) m * n);
     long blocks = Math.ceilDiv(tiles * warpsPerTile(), WARPS);
-    return new Step(this, Dim3.of((int) blocks), threads(), sharedBytes(), slots);
+    return new Step(this, Dim3.of((int) blocks), threads(), sharedBytes(), arguments);
   }
 
   private static int threads() {

@@ -4,9 +4,9 @@ import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
@@ -196,12 +196,11 @@ public record TilePlanner(
    * Returns the launch of a kernel whose blocks compute all of K and store c.
    *
    * @param out the dtype of c
-   * @param slots the arguments of all parameters
    */
-  public Step step(Variant kernel, TileProduct product, DType out, List<Slot> slots) {
+  public Step step(Variant kernel, TileProduct product, DType out, Arguments arguments) {
     var tile = product.tile();
     var grid = Dim3.of(Math.toIntExact(blocks(tile)));
-    return new Step(kernel, grid, tile.threads(), product.sharedBytes(out), slots);
+    return new Step(kernel, grid, tile.threads(), product.sharedBytes(out), arguments);
   }
 
   /** Returns the number of stages of K. */

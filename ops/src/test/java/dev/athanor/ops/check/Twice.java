@@ -5,6 +5,7 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -14,7 +15,6 @@ import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.Variant;
@@ -144,7 +144,7 @@ record Twice(List<Flaw> variants) implements Op {
               Dim3.of(1),
               threads,
               0,
-              List.of(Slot.input("x"), Slot.output("y"), Slot.of((int) x.shape().elements())));
+              Arguments.ofInputs("x").outputs("y").with("n", (int) x.shape().elements()));
       var cost = new Plan.Cost(x.shape().elements(), 2.0 * x.bytes());
       return new LaunchPlan(name(), Map.of("y", x), List.of(step), 0, cost, name());
     }

@@ -3,6 +3,7 @@ package dev.athanor.ops.map;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.ops.Activation;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
@@ -127,7 +128,7 @@ class ElementwiseTest {
             DType.F16,
             output,
             Conversion.usual(DType.F16),
-            List.of());
+            Arguments.NONE);
     var cost = new Plan.Cost(600, 2000);
     var whole =
         Runner.run(planner.plans(cost, TestDevices.H200).getFirst(), inputs, "y").toDoubles();

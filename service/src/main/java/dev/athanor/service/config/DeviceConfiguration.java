@@ -5,7 +5,7 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.nvml.Gpu;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.KernelCache;
-import dev.athanor.ops.Plugins;
+import dev.athanor.ops.plugin.Plugins;
 import dev.athanor.ops.bench.Effort;
 import dev.athanor.ops.tune.BackgroundTuner;
 import dev.athanor.ops.tune.Planner;

@@ -1,7 +1,7 @@
 package dev.athanor.service.config;
 
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.ops.Plugins;
+import dev.athanor.ops.plugin.Plugins;
 import dev.athanor.service.replica.WeightLoader;
 import dev.athanor.service.security.SecurityMisconfigured;
 import java.util.Optional;

@@ -3,6 +3,7 @@ package dev.athanor.ops.linear.dense;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -101,19 +102,15 @@ public final class LayerNormLinear implements SampledOp {
       return new TensorType(dtype, rows.with(n));
     }
 
-    List<Slot> slots() {
-      return List.of(
-          Slot.input("x"),
-          Slot.input("gamma"),
-          Slot.input("beta"),
-          Slot.input("w"),
-          // placeholder: a kernel without a bias never reads the pointer
-          bias ? Slot.input("bias") : Slot.input("w"),
-          Slot.output("y"),
-          Slot.of(m),
-          Slot.of(n),
-          Slot.of(k),
-          Slot.of(epsilon));
+    Arguments arguments() {
+      return Arguments.ofInputs("x", "gamma", "beta", "w")
+          // a kernel without a bias never reads the pointer
+          .with("bias", Slot.input(bias ? "bias" : "w"))
+          .outputs("y")
+          .with("m", m)
+          .with("n", n)
+          .with("k", k)
+          .with("epsilon", epsilon);
     }
   }
 
@@ -225,7 +222,7 @@ public final class LayerNormLinear implements SampledOp {
     candidates.offer(
         machine.microseconds(blocks, work, all),
         "%d blocks, %d per multiprocessor".formatted(blocks, machine.resident(work)),
-        new Step(variant, new Dim3(across, down, 1), threads, shared, problem.slots()));
+        new Step(variant, new Dim3(across, down, 1), threads, shared, problem.arguments()));
   }
 
   @Override

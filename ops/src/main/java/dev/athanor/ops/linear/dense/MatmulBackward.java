@@ -83,8 +83,13 @@ public final class MatmulBackward implements SampledOp {
     List<Step> steps(LaunchPlan plan) {
       var steps = new ArrayList<Step>();
       for (var step : plan.steps()) {
-        var slots = step.slots().stream().map(this::slot).toList();
-        steps.add(new Step(step.variant(), step.grid(), step.block(), step.sharedBytes(), slots));
+        steps.add(
+            new Step(
+                step.variant(),
+                step.grid(),
+                step.block(),
+                step.sharedBytes(),
+                step.arguments().map(this::slot)));
       }
       return steps;
     }

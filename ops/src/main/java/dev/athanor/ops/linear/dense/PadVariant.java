@@ -6,11 +6,11 @@ import dev.athanor.engine.author.Value;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.Variant;
 import java.util.ArrayList;
-import java.util.List;
 
 /**
  * Copies a matrix to rows padded with zeros to multiples of 16 bytes. Tensor-core kernels copy
@@ -40,7 +40,12 @@ record PadVariant(int bytes) implements Variant {
         Dim3.of(Math.ceilDiv(rows, WARPS)),
         WARPS * KernelBuilder.WARP,
         0,
-        List.of(x, y, Slot.of(rows), Slot.of(columns), Slot.of(pitch(columns, bytes))));
+        Arguments.NONE
+            .with("x", x)
+            .with("y", y)
+            .with("rows", rows)
+            .with("columns", columns)
+            .with("pitch", pitch(columns, bytes)));
   }
 
   @Override

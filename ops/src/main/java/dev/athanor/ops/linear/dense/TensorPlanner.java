@@ -81,11 +81,11 @@ record TensorPlanner(
     var work = tiles.work(product, tiles.stages(tile), problem.outDType());
     var steps = new ArrayList<>(inputs.steps());
     for (var start : starts) {
-      var slots =
+      var arguments =
           ProductParameters.operands(
-              problem, inputs.a(), inputs.b(), start, ProductParameters.c(problem, start));
-      slots.addAll(problem.epilogue().slots(problem.alpha()));
-      steps.add(tiles.step(variant, product, problem.outDType(), slots));
+                  problem, inputs.a(), inputs.b(), start, ProductParameters.c(problem, start))
+              .with(problem.epilogue().arguments(problem.alpha()));
+      steps.add(tiles.step(variant, product, problem.outDType(), arguments));
     }
     candidates.offer(
         variant.name() + inputs.suffix(),
@@ -117,15 +117,14 @@ record TensorPlanner(
     var sums = new Slot.Workspace(inputs.workspaceBytes());
     var steps = new ArrayList<>(inputs.steps());
     for (var start : starts) {
-      var slots = ProductParameters.operands(problem, inputs.a(), inputs.b(), start, sums);
-      slots.add(Slot.of(shares.stages() * tile.k()));
       steps.add(
           new Step(
               first,
               new Dim3((int) blocks, shares.count(), 1),
               tile.threads(),
               product.sharedBytes(),
-              slots));
+              ProductParameters.operands(problem, inputs.a(), inputs.b(), start, sums)
+                  .with("depth", shares.stages() * tile.k())));
       steps.add(
           second.step(
               sums,

@@ -4,6 +4,7 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.cost.BlockWork;
@@ -155,13 +156,8 @@ public final class GemvPlanner {
                 Dim3.of(blocks),
                 GemvVariant.THREADS,
                 0,
-                slots(
-                    problem,
-                    start,
-                    y(problem, start),
-                    problem.depth(),
-                    0,
-                    problem.product().epilogue().slots(problem.alpha()))))
+                arguments(problem, start, y(problem, start), problem.depth(), 0)
+                    .with(problem.product().epilogue().arguments(problem.alpha()))))
         .toList();
   }
 
@@ -179,13 +175,8 @@ public final class GemvPlanner {
               Dim3.of(blocks, parts),
               GemvVariant.THREADS,
               0,
-              slots(
-                  problem,
-                  start,
-                  workspace,
-                  chunk,
-                  outputs,
-                  partial.product().epilogue().slots(1))));
+              arguments(problem, start, workspace, chunk, outputs)
+                  .with(partial.product().epilogue().arguments(1))));
       steps.add(
           sum.step(
               workspace,
@@ -204,31 +195,21 @@ public final class GemvPlanner {
         start.c() * problem.outputs() * problem.product().epilogue().out().bytes());
   }
 
-  /** Returns the arguments of {@link GemvKernel}. */
-  private static List<Slot> slots(
-      GemvProblem problem,
-      Batch.Start start,
-      Slot y,
-      int chunk,
-      long strideSplit,
-      List<Slot> ofEpilogue) {
+  /** Returns the arguments of {@link GemvKernel} but those of the epilogue. */
+  private static Arguments arguments(
+      GemvProblem problem, Batch.Start start, Slot y, int chunk, long strideSplit) {
     int bytes = problem.product().dtype().bytes();
     long matrix = (long) problem.outputs() * problem.depth();
-    var slots =
-        new ArrayList<>(
-            List.of(
-                new Slot.Input(problem.names().matrix(), start.a() * matrix * bytes),
-                new Slot.Input(problem.names().vector(), start.b() * problem.depth() * bytes),
-                y,
-                Slot.of(problem.outputs()),
-                Slot.of(problem.depth()),
-                Slot.of(problem.leadingDimension()),
-                Slot.of(chunk)));
-    slots.addAll(
-        BatchParameters.slots(problem.batch(), matrix, problem.depth(), problem.outputs()));
-    slots.add(Slot.of(strideSplit));
-    slots.add(Slot.of(problem.columnStep()));
-    slots.addAll(ofEpilogue);
-    return slots;
+    var names = problem.names();
+    return BatchParameters.arguments(problem.batch(), matrix, problem.depth(), problem.outputs())
+        .with("matrix", new Slot.Input(names.matrix(), start.a() * matrix * bytes))
+        .with("x", new Slot.Input(names.vector(), start.b() * problem.depth() * bytes))
+        .with("y", y)
+        .with("outputs", problem.outputs())
+        .with("depth", problem.depth())
+        .with("ld", problem.leadingDimension())
+        .with("chunk", chunk)
+        .with("strideSplit", strideSplit)
+        .with("columnStep", problem.columnStep());
   }
 }

@@ -3,6 +3,7 @@ package dev.athanor.ops.linear.quantized;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.cost.BlockWork;
@@ -122,20 +123,19 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
 
   /** Returns the launch that computes all of K. */
   List<Step> whole() {
-    return List.of(step(variant(), 1, problem.slots(Slot::output)));
+    return List.of(step(variant(), 1, problem.arguments(Slot::output)));
   }
 
   /** Returns the split-K launches. */
   List<Step> split(Shares shares) {
     var projection = problem.projections().getFirst();
     var sums = new Slot.Workspace(0);
-    var slots = problem.slots(_ -> sums);
-    slots.add(Slot.of(shares.stages() * depthOfRound()));
+    var arguments = problem.arguments(_ -> sums).with("depth", shares.stages() * depthOfRound());
     var second =
         ShareSumVariant.of(
             ProjectionParameters.epilogue(problem.packing(), problem.out()), projection.n());
     return List.of(
-        step(variant().split(), shares.count(), slots),
+        step(variant().split(), shares.count(), arguments),
         second.step(
             sums,
             Slot.output(projection.output()),
@@ -153,12 +153,12 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
         shares.count());
   }
 
-  private Step step(Int4Gemv variant, int shares, List<Slot> slots) {
+  private Step step(Int4Gemv variant, int shares, Arguments arguments) {
     return new Step(
         variant,
         new Dim3((int) blocks(), groups(), shares),
         variant.threads(),
         variant.sharedBytes(),
-        slots);
+        arguments);
   }
 }

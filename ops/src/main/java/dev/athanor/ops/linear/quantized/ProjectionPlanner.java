@@ -238,7 +238,7 @@ final class ProjectionPlanner {
                     new Dim3((int) blocks, groups, 1),
                     threads,
                     shared,
-                    problem.slots(Slot::output))),
+                    problem.arguments(Slot::output))),
         0);
   }
 
@@ -297,7 +297,7 @@ final class ProjectionPlanner {
                     Dim3.of((int) blocks),
                     tile.threads(),
                     variant.sharedBytes(),
-                    problem.slots(Slot::output))),
+                    problem.arguments(Slot::output))),
         0);
     // K is not split for several products
     if (problem.projections().size() == 1 && packing.scaled()) {
@@ -328,8 +328,7 @@ final class ProjectionPlanner {
             whole.accessC());
     long bytes = SplitVariant.workspaceBytes(tile, tiles * shares.count());
     var sums = new Slot.Workspace(0);
-    var slots = problem.slots(_ -> sums);
-    slots.add(Slot.of(shares.stages() * tile.k()));
+    var arguments = problem.arguments(_ -> sums).with("depth", shares.stages() * tile.k());
     var projection = problem.projections().getFirst();
     offer(
         first.name() + shares.count(),
@@ -343,7 +342,7 @@ final class ProjectionPlanner {
                     new Dim3((int) tiles, shares.count(), 1),
                     tile.threads(),
                     first.sharedBytes(),
-                    slots),
+                    arguments),
                 second.step(
                     sums,
                     Slot.output(projection.output()),

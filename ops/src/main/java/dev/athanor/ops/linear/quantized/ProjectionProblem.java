@@ -1,11 +1,11 @@
 package dev.athanor.ops.linear.quantized;
 
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.problem.Checks;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -90,20 +90,26 @@ record ProjectionProblem(
    *
    * @param output maps the name of a product to its destination
    */
-  List<Slot> slots(Function<String, Slot> output) {
-    var slots = new ArrayList<Slot>();
-    slots.add(Slot.input(left));
-    slots.add(Slot.of(m));
-    slots.add(Slot.of(k));
-    slots.add(Slot.of(groupShift));
-    for (var p : projections) {
-      slots.add(Slot.input(p.weights()));
-      // placeholders: a kernel without scales or zero points never reads the pointers
-      slots.add(Slot.input(p.scales().isEmpty() ? p.weights() : p.scales()));
-      slots.add(Slot.input(p.zeros().isEmpty() ? p.weights() : p.zeros()));
-      slots.add(output.apply(p.output()));
-      slots.add(Slot.of(p.n()));
+  Arguments arguments(Function<String, Slot> output) {
+    var arguments =
+        Arguments.NONE
+            .with("a", Slot.input(left))
+            .with("m", m)
+            .with("k", k)
+            .with("groupShift", groupShift);
+    for (int i = 0; i < projections.size(); i++) {
+      var p = projections.get(i);
+      // a kernel without scales or zero points never reads the pointers
+      var scales = p.scales().isEmpty() ? p.weights() : p.scales();
+      var zeros = p.zeros().isEmpty() ? p.weights() : p.zeros();
+      arguments =
+          arguments
+              .with("weights" + i, Slot.input(p.weights()))
+              .with("scales" + i, Slot.input(scales))
+              .with("zeros" + i, Slot.input(zeros))
+              .with("c" + i, output.apply(p.output()))
+              .with("n" + i, p.n());
     }
-    return slots;
+    return arguments;
   }
 }

@@ -216,7 +216,7 @@ public final class SimtPlanner {
                     Dim3.of((int) blocks),
                     work.threads(),
                     0,
-                    ProductParameters.slots(problem, start)))
+                    ProductParameters.arguments(problem, start)))
             .toList();
     candidates.offer(
         variant.name(),
@@ -262,7 +262,7 @@ public final class SimtPlanner {
               Dim3.of((int) tiles, shares.count()),
               first.tile().threads(),
               0,
-              ProductParameters.slots(problem, start, sums, depth)));
+              ProductParameters.arguments(problem, start, sums, depth)));
       steps.add(
           second.step(
               sums,

@@ -3,11 +3,11 @@ package dev.athanor.ops.linear.steps;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.Variant;
 import java.util.List;
 import java.util.Map;
@@ -73,7 +73,7 @@ public interface LadderStep {
             Dim3.of(n / tileN(), m / tileM()),
             threads(),
             sharedBytes(),
-            List.of(Slot.input("a"), Slot.input("b"), Slot.output("c"), Slot.of(n), Slot.of(k)));
+            Arguments.ofInputs("a", "b").outputs("c").with("n", n).with("k", k));
     return new LaunchPlan(
         variant.name(),
         outputs,

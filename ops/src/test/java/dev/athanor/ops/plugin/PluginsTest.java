@@ -1,9 +1,11 @@
-package dev.athanor.ops;
+package dev.athanor.ops.plugin;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.engine.lift.GpuKernel;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.Op;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

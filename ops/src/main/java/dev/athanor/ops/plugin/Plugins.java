@@ -1,5 +1,8 @@
-package dev.athanor.ops;
+package dev.athanor.ops.plugin;
 
+import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpProvider;
 import java.io.IOException;
 import java.net.URL;
 import java.net.URLClassLoader;
