@@ -66,11 +66,13 @@ class CallsTest(unittest.TestCase):
         self.assertEqual(2, len(asked))
         self.assertEqual(1, len({one.headers["Idempotency-Key"] for one in asked}))
 
-    def test_a_call_that_writes_into_a_tensor_has_no_key(self) -> None:
-        with Scripted(CREATED, RAN, GONE) as script:
+    def test_a_call_that_writes_into_a_tensor_is_repeated_with_its_key(self) -> None:
+        with Scripted(CREATED, CUT, RAN, GONE) as script:
             client = self.connect(script)
             client.relu(X, out=client.upload(X))
-        self.assertNotIn("Idempotency-Key", script.asked_for("POST", "/ops")[0].headers)
+        asked = script.asked_for("POST", "/ops")
+        self.assertEqual(2, len(asked))
+        self.assertEqual(1, len({one.headers["Idempotency-Key"] for one in asked}))
 
     def test_retries_are_limited(self) -> None:
         with Scripted(BUSY) as script:

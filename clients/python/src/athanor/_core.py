@@ -264,7 +264,8 @@ class Core(Caller):
             if one is not None and not isinstance(one, BaseTensor)
         }
         headers = {"Content-Type": SAFETENSORS, "Accept": accept}
-        if outputs and all(target == "handle" for target in outputs.values()):
+        keyed = bool(outputs) and "inline" not in outputs.values()
+        if keyed:
             headers["Idempotency-Key"] = uuid.uuid4().hex
         return (
             yield from self.call(
@@ -274,7 +275,7 @@ class Core(Caller):
                 encode_safetensors(arrays),
                 headers,
                 timeout=timeout,
-                repeatable=not set(handles.values()) & set(outputs.values()),
+                repeatable=keyed or not set(handles.values()) & set(outputs.values()),
             )
         )
 
@@ -299,9 +300,8 @@ class Core(Caller):
             "POST",
             "/pipelines/run",
             parts=[memoryview(json.dumps(body).encode())],
-            headers={"Content-Type": JSON},
+            headers={"Content-Type": JSON} | ({"Idempotency-Key": uuid.uuid4().hex} if targets else {}),
             timeout=timeout,
-            repeatable=not any(targets.values()),
         )
         described: dict[str, Description] = answer.json()["outputs"]
         return described

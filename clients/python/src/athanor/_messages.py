@@ -74,8 +74,11 @@ message_type {
   field { name: "keep" number: 1 label: LABEL_OPTIONAL type: TYPE_BOOL oneof_index: 0 }
   field { name: "into" number: 2 label: LABEL_OPTIONAL type: TYPE_STRING oneof_index: 0 }
   field { name: "dtype" number: 3 label: LABEL_OPTIONAL type: TYPE_STRING oneof_index: 1 proto3_optional: true }
+  field { name: "version" number: 4 label: LABEL_OPTIONAL type: TYPE_INT64 oneof_index: 2 proto3_optional: true }
+  field { name: "in_place" number: 5 label: LABEL_OPTIONAL type: TYPE_BOOL }
   oneof_decl { name: "destination" }
   oneof_decl { name: "_dtype" }
+  oneof_decl { name: "_version" }
 }
 message_type {
   name: "RunResponse"

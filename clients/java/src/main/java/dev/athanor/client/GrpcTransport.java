@@ -134,7 +134,7 @@ final class GrpcTransport implements Transport {
   @Override
   public CompletableFuture<Map<String, Output>> run(Program program, CallContext context) {
     return unary(
-        operations(context).runPipeline(Protos.pipeline(program)),
+        operations(context).runPipeline(Protos.pipeline(program, context.idempotencyKey())),
         answer -> Protos.outputs(answer.getOutputsMap()));
   }
 

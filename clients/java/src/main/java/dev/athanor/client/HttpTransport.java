@@ -119,6 +119,7 @@ final class HttpTransport implements Transport {
         request("/pipelines/run", Map.of(), context)
             .header("Content-Type", JSON)
             .POST(Bodies.of(List.of(Json.pipeline(program))));
+    addKey(request, context);
     return send(request, Json::outputs);
   }
 

@@ -221,7 +221,7 @@ public final class Pipeline extends Operations<Pipeline.Value> {
     var program =
         new Transport.Program(
             Map.copyOf(recorder.inputs), List.copyOf(recorder.steps), recorder.outputs());
-    var kind = new Session.Call(into.isEmpty(), deadline, priority, null);
+    var kind = Session.Call.of(program.outputs(), deadline, priority);
     var outputs = session.call("pipeline", kind, (to, context) -> to.run(program, context));
     return Futures.map(Futures.keeping(this, outputs), this::result);
   }

@@ -39,7 +39,7 @@ final class Protos {
     return request.build();
   }
 
-  static RunPipelineRequest pipeline(Transport.Program program) {
+  static RunPipelineRequest pipeline(Transport.Program program, @Nullable String idempotencyKey) {
     var request = RunPipelineRequest.newBuilder();
     program.inputs().forEach((name, operand) -> request.putInputs(name, input(operand)));
     for (var step : program.steps()) {
@@ -55,6 +55,9 @@ final class Protos {
       request.addSteps(message);
     }
     program.outputs().forEach((name, target) -> request.putOutputs(name, target(target)));
+    if (idempotencyKey != null) {
+      request.setIdempotencyKey(idempotencyKey);
+    }
     return request.build();
   }
 

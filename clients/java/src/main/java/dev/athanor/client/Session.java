@@ -122,6 +122,19 @@ final class Session implements AutoCloseable {
       int priority,
       @Nullable String idempotencyKey) {
     static final Call REPEATABLE = new Call(true, null, 0, null);
+
+    /**
+     * Returns the options of a request to run ops. It has an idempotency key if all outputs stay on
+     * the device, and is repeatable with one, or if it updates no tensor.
+     */
+    static Call of(
+        Map<String, Transport.Target> targets, @Nullable Duration deadline, int priority) {
+      var all = targets.values();
+      boolean isKeyed = !all.isEmpty() && all.stream().noneMatch(Transport.Target::inline);
+      boolean updates = all.stream().anyMatch(target -> target.handle() != null);
+      var key = isKeyed ? UUID.randomUUID().toString() : null;
+      return new Call(isKeyed || !updates, deadline, priority, key);
+    }
   }
 
   CompletableFuture<Map<String, HostTensor>> runInline(OpCall call) {
@@ -173,10 +186,7 @@ final class Session implements AutoCloseable {
 
   private CompletableFuture<Map<String, Transport.Output>> run(
       OpCall call, Map<String, Transport.Target> targets) {
-    boolean creates =
-        !targets.isEmpty() && targets.values().stream().allMatch(Transport.Target.KEEP::equals);
-    var key = creates ? UUID.randomUUID().toString() : null;
-    var kind = new Call(call.into().isEmpty(), call.deadline(), call.priority(), key);
+    var kind = Call.of(targets, call.deadline(), call.priority());
     var outputs = call(call.op(), kind, (to, context) -> to.run(call, targets, context));
     return Futures.keeping(call, outputs);
   }

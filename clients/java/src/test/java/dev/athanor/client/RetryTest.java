@@ -142,14 +142,33 @@ class RetryTest {
   }
 
   @Test
-  void doesNotRetryAnInPlaceWriteAfterALostConnection() {
+  void retriesAnInPlaceWriteWithOneIdempotencyKeyAfterALostConnection() {
+    try (var server = new FakeServer(json(200, TENSOR), disconnect(), json(200, KEPT));
+        var athanor = Athanor.builder(server.url()).build()) {
+      var tensor = athanor.attach("t_00_0");
+      athanor.add(tensor, tensor, o -> o.intoY(tensor));
+      var keys = new HashSet<String>();
+      server.requests.stream()
+          .skip(1)
+          .forEach(r -> keys.add(String.valueOf(r.headers().get("idempotency-key"))));
+      assertThat(server.requests).hasSize(3);
+      assertThat(keys).hasSize(1).doesNotContain("null");
+    }
+  }
+
+  @Test
+  void doesNotRetryAnUpdateThatAlsoReturnsValuesAfterALostConnection() {
     try (var server = new FakeServer(json(200, TENSOR), disconnect());
         var athanor = Athanor.builder(server.url()).build()) {
       var tensor = athanor.attach("t_00_0");
-      var failure = failure(() -> athanor.add(tensor, tensor, o -> o.intoY(tensor)));
+      var pipeline = athanor.pipeline();
+      var sum = pipeline.add(tensor, tensor);
+      pipeline.into(sum, tensor).inline(pipeline.relu(sum));
+      var failure = failure(pipeline::run);
       assertThat(failure.code()).isEqualTo("connection-lost");
       assertThat(failure.status()).isZero();
       assertThat(server.requests).hasSize(2);
+      assertThat(server.requests.get(1).headers()).doesNotContainKey("idempotency-key");
     }
   }
 

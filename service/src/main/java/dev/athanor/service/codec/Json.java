@@ -102,6 +102,19 @@ public final class Json {
     return parser.getString();
   }
 
+  /** Reads a Boolean. */
+  public static boolean flag(JsonParser parser, String field, Code code) {
+    return switch (parser.currentToken()) {
+      case VALUE_TRUE -> true;
+      case VALUE_FALSE -> false;
+      default ->
+          throw new Failure.Refused(
+              code,
+              field,
+              "%s must be true or false, got %s".formatted(field, name(parser.currentToken())));
+    };
+  }
+
   /** Fails unless the parser is at the start of an object. */
   public static void expectObject(JsonParser parser, String field, Code code) {
     if (parser.currentToken() != JsonToken.START_OBJECT) {

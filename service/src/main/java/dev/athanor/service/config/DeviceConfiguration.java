@@ -5,8 +5,8 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.nvml.Gpu;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.KernelCache;
-import dev.athanor.ops.plugin.Plugins;
 import dev.athanor.ops.bench.Effort;
+import dev.athanor.ops.plugin.Plugins;
 import dev.athanor.ops.tune.BackgroundTuner;
 import dev.athanor.ops.tune.Planner;
 import dev.athanor.ops.tune.Tuner;
@@ -223,7 +223,7 @@ class DeviceConfiguration {
 
   @Bean
   IdempotencyKeys<Result> callKeys(TensorStore store) {
-    return new IdempotencyKeys<>(store::lives);
+    return new IdempotencyKeys<>(result -> IdempotentCalls.isValid(result, store));
   }
 
   @Bean

@@ -28,6 +28,8 @@ import org.springframework.grpc.server.service.GrpcService;
 @GrpcService
 class OpsService extends OpsGrpc.OpsImplBase {
 
+  private static final String KEY = "idempotency_key";
+
   private final Catalogue catalogue;
   private final OpRunner runner;
   private final IdempotentCalls idempotent;
@@ -105,9 +107,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
       var run = runner.start(call);
       return () -> response(call, run.get());
     }
-    var result =
-        idempotent.run(
-            call, "idempotency_key", request.getIdempotencyKey(), Messages.sha256(request));
+    var result = idempotent.run(call, KEY, request.getIdempotencyKey(), Messages.sha256(request));
     return () -> response(call, result);
   }
 
@@ -132,7 +132,11 @@ class OpsService extends OpsGrpc.OpsImplBase {
   }
 
   private RunPipelineResponse run(RunPipelineRequest request, RequestMemory memory) {
-    var result = runner.run(RunMessages.pipeline(catalogue, request, GrpcCalls.context(memory)));
+    var pipeline = RunMessages.pipeline(catalogue, request, GrpcCalls.context(memory));
+    var result =
+        request.hasIdempotencyKey()
+            ? idempotent.run(pipeline, KEY, request.getIdempotencyKey(), Messages.sha256(request))
+            : runner.run(pipeline);
     var answer =
         RunPipelineResponse.newBuilder()
             .setDevice(result.device())

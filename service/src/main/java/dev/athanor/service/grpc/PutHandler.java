@@ -28,7 +28,6 @@ import dev.athanor.service.transfer.Transfers;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
-import java.util.List;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 import org.springframework.stereotype.Component;
@@ -133,8 +132,7 @@ final class PutHandler {
             () -> {
               try {
                 var created = create(type, options, digested, context);
-                return new Creation<>(
-                    created.handle(), List.of(created.handle()), fingerprint(header, digested));
+                return new Creation<>(created.handle(), fingerprint(header, digested));
               } catch (IOException e) {
                 throw new UncheckedIOException(e);
               }

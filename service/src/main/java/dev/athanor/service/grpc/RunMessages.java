@@ -201,7 +201,11 @@ final class RunMessages {
     var destination =
         switch (target.getDestinationCase()) {
           case KEEP -> target.getKeep() ? new Destination.Keep() : new Destination.Inline();
-          case INTO -> new Destination.Into(target.getInto());
+          case INTO ->
+              new Destination.Into(
+                  target.getInto(),
+                  target.hasVersion() ? target.getVersion() : null,
+                  target.getInPlace());
           case DESTINATION_NOT_SET -> new Destination.Inline();
         };
     return new Call.Target(

@@ -3,7 +3,6 @@ package dev.athanor.service.rest;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
-import dev.athanor.service.codec.Digested;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.OpView;
 import dev.athanor.service.codec.PlanView;
@@ -143,25 +142,22 @@ class OpController {
     var wanted = Media.ofAnswer(request, media, other);
     var context = HttpRequests.context(request, memory);
     long limit = settings.maxBodyBytes();
-    var key = request.getHeader(HttpRequests.IDEMPOTENCY_KEY);
-    var sent = HttpRequests.body(request, limit);
-    var body = key == null ? sent : new Digested(sent);
+    var body = new KeyedBody(request, limit);
     var encodable = wanted == Media.JSON ? Set.of(DType.values()) : Safetensors.dtypes();
     OpRequest asked;
     if (media == Media.JSON) {
       HttpRequests.checkQuery(request, List.of());
-      asked = OpRequest.read(op, body, limit, encodable, context);
+      asked = OpRequest.read(op, body.body(), limit, encodable, context);
     } else {
-      asked = OpRequest.ofSafetensors(op, request, body, limit, encodable, context);
+      asked = OpRequest.ofSafetensors(op, request, body.body(), limit, encodable, context);
     }
+    var call = asked.call();
     var result =
-        key == null || !(body instanceof Digested digested)
-            ? runner.run(asked.call())
-            : idempotent.run(
-                asked.call(),
-                HttpRequests.IDEMPOTENCY_KEY,
-                key,
-                fingerprint(request, media, digested));
+        body.run(
+            media,
+            () -> runner.run(call),
+            (key, fingerprint) ->
+                idempotent.run(call, HttpRequests.IDEMPOTENCY_KEY, key, fingerprint));
     RunAnswers.timing(response, result.timing());
     response.setHeader("Vary", "Accept");
     if (wanted == Media.SAFETENSORS) {
@@ -169,13 +165,6 @@ class OpController {
     } else {
       json(response, asked, result);
     }
-  }
-
-  private static String fingerprint(HttpServletRequest request, Media media, Digested body)
-      throws IOException {
-    body.drain();
-    return "%s %s?%s#%s"
-        .formatted(media, request.getRequestURI(), request.getQueryString(), body.sha256());
   }
 
   private void json(HttpServletResponse response, OpRequest asked, Result result)

@@ -9,6 +9,7 @@ import dev.athanor.service.http.PacedOutput;
 import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.rest.tensors.Media;
+import dev.athanor.service.run.IdempotentCalls;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletRequest;
@@ -25,6 +26,7 @@ class PipelineController {
 
   private final Catalogue catalogue;
   private final OpRunner runner;
+  private final IdempotentCalls idempotent;
   private final Metrics metrics;
   private final RestSettings settings;
   private final InlineMemory inline;
@@ -32,11 +34,13 @@ class PipelineController {
   PipelineController(
       Catalogue catalogue,
       OpRunner runner,
+      IdempotentCalls idempotent,
       Metrics metrics,
       RestSettings settings,
       InlineMemory inline) {
     this.catalogue = catalogue;
     this.runner = runner;
+    this.idempotent = idempotent;
     this.metrics = metrics;
     this.settings = settings;
     this.inline = inline;
@@ -62,8 +66,15 @@ class PipelineController {
     HttpRequests.checkQuery(request, List.of());
     var context = HttpRequests.context(request, memory);
     long limit = settings.maxBodyBytes();
-    var asked = PipelineRequest.read(catalogue, HttpRequests.body(request, limit), limit, context);
-    var result = runner.run(asked.pipeline());
+    var body = new KeyedBody(request, limit);
+    var asked = PipelineRequest.read(catalogue, body.body(), limit, context);
+    var pipeline = asked.pipeline();
+    var result =
+        body.run(
+            Media.JSON,
+            () -> runner.run(pipeline),
+            (key, fingerprint) ->
+                idempotent.run(pipeline, HttpRequests.IDEMPOTENCY_KEY, key, fingerprint));
     RunAnswers.timing(response, result.timing());
     response.setContentType(Media.JSON.text());
     try (var out = Json.write(PacedOutput.of(response))) {

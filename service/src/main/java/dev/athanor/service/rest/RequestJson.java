@@ -20,7 +20,8 @@ import tools.jackson.core.JsonToken;
 /** JSON elements shared by op and pipeline requests. */
 final class RequestJson {
 
-  private static final List<String> OUTPUT_KEYS = List.of("as", "into", "dtype", "encoding");
+  private static final List<String> OUTPUT_KEYS =
+      List.of("as", "into", "version", "inPlace", "dtype", "encoding");
 
   private RequestJson() {}
 
@@ -49,20 +50,26 @@ final class RequestJson {
   /** Reads an output request. */
   static Output output(JsonParser parser, String path) {
     var fields = new HashMap<String, String>();
+    var version = new Long[1];
+    var inPlace = new boolean[1];
     members(
         parser,
         path,
         Code.INVALID_ATTRIBUTE,
         key -> {
-          if (!OUTPUT_KEYS.contains(key)) {
-            throw Json.unknown(path, key, OUTPUT_KEYS);
+          var at = path + "." + key;
+          switch (key) {
+            case "version" -> version[0] = TensorJson.integer(parser, at, 1);
+            case "inPlace" -> inPlace[0] = Json.flag(parser, at, Code.INVALID_ATTRIBUTE);
+            case "as", "into", "dtype", "encoding" ->
+                fields.put(key, Json.string(parser, at, Code.INVALID_ATTRIBUTE));
+            default -> throw Json.unknown(path, key, OUTPUT_KEYS);
           }
-          fields.put(key, Json.string(parser, path + "." + key, Code.INVALID_ATTRIBUTE));
         });
     var dtype = fields.get("dtype");
     return new Output(
         new Target(
-            destination(path, fields.get("as"), fields.get("into")),
+            destination(path, fields.get("as"), fields.get("into"), version[0], inPlace[0]),
             dtype == null ? null : Tensors.dtype(dtype, path + ".dtype")),
         switch (fields.getOrDefault("encoding", "json")) {
           case "json" -> Encoding.JSON;
@@ -71,7 +78,12 @@ final class RequestJson {
         });
   }
 
-  private static Destination destination(String path, @Nullable String as, @Nullable String into) {
+  private static Destination destination(
+      String path,
+      @Nullable String as,
+      @Nullable String into,
+      @Nullable Long version,
+      boolean inPlace) {
     if (as != null && !as.equals("inline") && !as.equals("handle")) {
       throw choice(path + ".as", as, "inline or handle");
     }
@@ -79,7 +91,14 @@ final class RequestJson {
       if ("inline".equals(as)) {
         throw choice(path + ".as", as, "handle or absent if into is given");
       }
-      return new Destination.Into(into);
+      return new Destination.Into(into, version, inPlace);
+    }
+    if (version != null || inPlace) {
+      var key = path + (inPlace ? ".inPlace" : ".version");
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          key,
+          "%s is given without into; it is a condition on the tensor to overwrite".formatted(key));
     }
     return "handle".equals(as) ? new Destination.Keep() : new Destination.Inline();
   }

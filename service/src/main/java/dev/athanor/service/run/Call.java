@@ -117,7 +117,19 @@ public record Call(
     /** Kept on the device as a new resident tensor. */
     record Keep() implements Destination {}
 
-    /** Written into an existing resident tensor. */
-    record Into(String handle) implements Destination {}
+    /**
+     * Written into an existing resident tensor.
+     *
+     * @param version the version that the tensor must have before the run; null for any
+     * @param inPlace whether to reject the call unless the op writes directly into the tensor and
+     *     copies none of its old contents
+     */
+    record Into(String handle, @Nullable Long version, boolean inPlace) implements Destination {
+
+      /** Creates a destination without conditions. */
+      public Into(String handle) {
+        this(handle, null, false);
+      }
+    }
   }
 }

@@ -166,7 +166,7 @@ public final class OpRunner {
     boolean keeps = false;
     for (var target : targets) {
       switch (target.destination()) {
-        case Destination.Into(var handle) -> writes.add(handle);
+        case Destination.Into(var handle, _, _) -> writes.add(handle);
         case Destination.Keep _ -> keeps = true;
         case Destination.Inline _ -> {}
       }

@@ -32,6 +32,7 @@ final class Outputs {
    * The destination of one output; exactly one of the nullable components is set.
    *
    * @param into an existing tensor to overwrite
+   * @param inPlace whether the run must not copy it
    * @param charge the quota charge of a new resident tensor
    * @param host the host copy to send inline
    */
@@ -39,6 +40,7 @@ final class Outputs {
       String name,
       RunValue value,
       @Nullable Pin into,
+      boolean inPlace,
       @Nullable Charge charge,
       @Nullable HostTensor host) {}
 
@@ -89,10 +91,11 @@ final class Outputs {
                       .formatted(name, type));
             }
             var host = new HostTensor(type, memory.allocate(type.bytes(), Double.BYTES));
-            yield new Out(name, value, null, null, host);
+            yield new Out(name, value, null, false, null, host);
           }
-          case Destination.Keep _ -> new Out(name, value, null, tensors.charge(type.bytes()), null);
-          case Destination.Into(var handle) -> {
+          case Destination.Keep _ ->
+              new Out(name, value, null, false, tensors.charge(type.bytes()), null);
+          case Destination.Into(var handle, var version, var inPlace) -> {
             var field = "outputs." + name + ".into";
             var pin = pins.write(handle, field);
             if (!pin.type().equals(type)) {
@@ -102,7 +105,10 @@ final class Outputs {
                   "%s has type %s, but output \"%s\" has type %s; they must be equal"
                       .formatted(field, pin.type(), name, type));
             }
-            yield new Out(name, value, pin, null, null);
+            if (version != null) {
+              pins.expect(pin, version, "outputs." + name + ".version");
+            }
+            yield new Out(name, value, pin, inPlace, null, null);
           }
         });
   }
@@ -115,6 +121,31 @@ final class Outputs {
       }
     }
     return Optional.empty();
+  }
+
+  /**
+   * Checks that the outputs which must be computed in place are.
+   *
+   * @param steps the steps, whose outputs have memory if they are computed in place
+   * @throws Failure.Refused with {@code handle-in-use} if a tensor would be copied
+   */
+  void requireInPlace(List<RunStep> steps) {
+    for (var out : outs) {
+      if (!out.inPlace || out.into == null) {
+        continue;
+      }
+      var tensor = Optional.of(out.into.tensor());
+      boolean inPlace =
+          out.value.present().equals(tensor)
+              && steps.stream().noneMatch(step -> step.copies(tensor.get()));
+      if (!inPlace) {
+        throw new Failure.Refused(
+            Code.HANDLE_IN_USE,
+            "outputs." + out.name + ".inPlace",
+            "output \"%s\" cannot be computed in place in %s; update the tensor by ops that work in place, after the last step that reads its old contents, or omit inPlace to copy it"
+                .formatted(out.name, out.into.handle()));
+      }
+    }
   }
 
   /** Returns whether an output becomes a new resident tensor, which needs memory of its own. */

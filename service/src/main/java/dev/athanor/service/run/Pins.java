@@ -7,6 +7,8 @@ import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.Pin.Access;
 import dev.athanor.service.tensor.TenantTensors;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -15,8 +17,11 @@ final class Pins implements AutoCloseable {
 
   private record Held(Pin pin, Access access) {}
 
+  private record Expected(Pin pin, long version, String field) {}
+
   private final TenantTensors tensors;
   private final Map<String, Held> held = new TreeMap<>();
+  private final List<Expected> expected = new ArrayList<>();
 
   Pins(TenantTensors tensors) {
     this.tensors = tensors;
@@ -57,9 +62,33 @@ final class Pins implements AutoCloseable {
     return pin;
   }
 
-  /** Locks the contents of all tensors, in handle order so that calls cannot deadlock. */
+  /**
+   * Requires a version of a tensor when it is locked.
+   *
+   * @param field the path of the version in the request
+   */
+  void expect(Pin pin, long version, String field) {
+    expected.add(new Expected(pin, version, field));
+  }
+
+  /**
+   * Locks the contents of all tensors, in handle order so that calls cannot deadlock.
+   *
+   * @throws Failure.Refused with {@code version-mismatch} if a tensor has not the version that the
+   *     call requires
+   */
   void lock(ContentLocks locks, RequestContext context) {
     held.values().forEach(each -> locks.lock(each.pin, each.access, context));
+    for (var each : expected) {
+      long version = each.pin.version();
+      if (version != each.version) {
+        throw new Failure.Refused(
+            Code.VERSION_MISMATCH,
+            each.field,
+            "%s is %d, but %s has version %d; read the tensor again"
+                .formatted(each.field, each.version, each.pin.handle(), version));
+      }
+    }
   }
 
   @Override

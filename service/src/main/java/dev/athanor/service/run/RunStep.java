@@ -1,5 +1,6 @@
 package dev.athanor.service.run;
 
+import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.move.Layout;
@@ -8,6 +9,7 @@ import dev.athanor.service.failure.Failure.Code;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.Predicate;
 
 /**
@@ -39,17 +41,31 @@ record RunStep(
    * Returns the bytes that the step copies although it does not change them: those of inputs that
    * are not dense, and of a tensor that it could not change in place.
    */
-  @SuppressWarnings("ReferenceEquality") // values are equal only if they are the same
   long copiedBytes() {
-    var update = plan.update();
-    if (update.isEmpty()) {
-      return plan.packedBytes();
-    }
-    var from = Objects.requireNonNull(inputs.get(update.get().input()));
-    var to = Objects.requireNonNull(outputs.get(update.get().output()));
-    boolean inPlace =
-        to.within() == from || (to.present().isPresent() && to.present().equals(from.present()));
-    return plan.packedBytes() + (inPlace ? 0 : to.type().bytes());
+    return plan.packedBytes()
+        + plan.update()
+            .filter(update -> !isInPlace(update))
+            .map(update -> output(update).type().bytes())
+            .orElse(0L);
+  }
+
+  /** Returns whether the step updates a copy of its input in this tensor. */
+  boolean copies(DeviceTensor tensor) {
+    return plan.update()
+        .filter(update -> !isInPlace(update))
+        .filter(update -> output(update).present().equals(Optional.of(tensor)))
+        .isPresent();
+  }
+
+  @SuppressWarnings("ReferenceEquality") // values are equal only if they are the same
+  private boolean isInPlace(Plan.Update update) {
+    var from = Objects.requireNonNull(inputs.get(update.input()));
+    var to = output(update);
+    return to.within() == from || (to.present().isPresent() && to.present().equals(from.present()));
+  }
+
+  private RunValue output(Plan.Update update) {
+    return Objects.requireNonNull(outputs.get(update.output()));
   }
 
   /** Returns the layouts of values that are not dense, by name. */

@@ -99,6 +99,7 @@ final class StepRunner {
       value.setTensor(target.isPresent() ? target.get().tensor() : scratch.tensor(value.type()));
     }
     inputs.allocate();
+    outputs.requireInPlace(steps);
     workspace = scratch.workspace(step.plan());
     var timing = stepByStep(stream, started);
     // other runs of the same launch may need the memory
@@ -109,6 +110,7 @@ final class StepRunner {
 
   private RunTiming runPipeline(Stream stream, long started) {
     firstOverwrite = InPlace.assign(steps, outputs);
+    outputs.requireInPlace(steps);
     var numbers = PipelineKey.numbers(steps);
     var key = PipelineKey.of(tenant, steps, numbers);
     boolean repeatable = graphs.isEnabled() && !inputs.areForeign();

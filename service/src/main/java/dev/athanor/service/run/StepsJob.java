@@ -111,7 +111,7 @@ final class StepsJob implements Job {
    * place.
    */
   void output(String name, RunValue value, Destination destination) {
-    if (destination instanceof Destination.Into(var handle) && steps.size() == 1) {
+    if (destination instanceof Destination.Into(var handle, _, _) && steps.size() == 1) {
       onlyStep().requireInPlace(handle, value.type(), "outputs." + name + ".into");
     }
     value.setOutput();

@@ -3,7 +3,6 @@ package dev.athanor.service.tensor;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -11,39 +10,39 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Idempotency keys for the creation of tensors, valid as long as the tensors exist.
+ * Idempotency keys of requests that create or update tensors.
  *
  * @param <T> the results of the requests
  */
 public final class IdempotencyKeys<T> {
 
   /**
-   * A completed creation.
+   * A completed request.
    *
-   * @param handles the tensors that the request created
    * @param fingerprint the fingerprint of the request
    */
-  public record Creation<T>(T result, List<String> handles, String fingerprint) {
-    public Creation {
-      handles = List.copyOf(handles);
-    }
-  }
+  public record Creation<T>(T result, String fingerprint) {}
+
+  /** Requests between sweeps, since updates of one tensor may be frequent. */
+  private static final int SWEEP_EVERY = 256;
 
   private record Key(Tenant tenant, String text) {}
 
   private final ConcurrentHashMap<Key, CompletableFuture<Creation<T>>> creations =
       new ConcurrentHashMap<>();
-  private final Predicate<String> lives;
+  private final Predicate<T> lives;
+  private final AtomicLong added = new AtomicLong();
 
   /**
-   * @param lives whether the tensor of a handle still exists
+   * @param lives whether a result is valid; its key is forgotten when it is not
    */
-  public IdempotencyKeys(Predicate<String> lives) {
+  public IdempotencyKeys(Predicate<T> lives) {
     this.lives = lives;
   }
 
@@ -97,13 +96,16 @@ public final class IdempotencyKeys<T> {
   }
 
   private boolean exists(Creation<T> creation) {
-    return creation.handles.stream().allMatch(lives);
+    return lives.test(creation.result);
   }
 
   private T create(Key key, CompletableFuture<Creation<T>> mine, Supplier<Creation<T>> create) {
     try {
       var creation = create.get();
       mine.complete(creation);
+      if (added.incrementAndGet() % SWEEP_EVERY == 0) {
+        sweep();
+      }
       return creation.result;
     } finally {
       if (!mine.isDone()) {
@@ -127,7 +129,7 @@ public final class IdempotencyKeys<T> {
     }
   }
 
-  /** Removes the keys of deleted tensors. */
+  /** Removes the keys whose results are no longer valid. */
   public void sweep() {
     creations
         .entrySet()

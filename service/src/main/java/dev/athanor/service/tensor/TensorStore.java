@@ -212,9 +212,14 @@ public final class TensorStore {
 
   /** Whether the tensor of a handle exists. */
   public boolean lives(String handle) {
+    return lives(handle, Long.MAX_VALUE);
+  }
+
+  /** Whether the tensor of a handle exists with a version less than {@code version}. */
+  public boolean lives(String handle, long version) {
     return guarded(() -> {
       var entry = entries.get(handle);
-      return entry != null && !entry.hasExpired(clock.instant());
+      return entry != null && !entry.hasExpired(clock.instant()) && entry.version < version;
     });
   }
 

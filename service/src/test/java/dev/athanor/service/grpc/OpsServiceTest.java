@@ -308,7 +308,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
             "idempotency_key",
-            "idempotency_key is for calls that keep all outputs as new tensors, but this request names none; request a handle or omit the key");
+            "idempotency_key is for requests that keep all outputs on the device, but this request names none; request a handle or omit the key");
   }
 
   @Test

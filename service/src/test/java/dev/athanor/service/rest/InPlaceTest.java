@@ -101,6 +101,129 @@ class InPlaceTest {
     }
   }
 
+  /** Doubles a tensor in place, with further members of the target and a header. */
+  private Response twice(String handle, String conditions) {
+    return json("{\"inputs\": {\"x\": {\"handle\": \"%1$s\"}}, \"attributes\": {\"factor\": 2}, \"outputs\": {\"y\": {\"into\": \"%1$s\"%2$s}}}"
+            .formatted(handle, conditions))
+        .header("Idempotency-Key", "twice-" + handle + conditions)
+        .post("/ops/scale");
+  }
+
+  @Test
+  void aRepeatedUpdateWithItsIdempotencyKeyRunsOnce() {
+    var handle = matrix();
+    for (int i = 0; i < 2; i++) {
+      twice(handle, "").then().statusCode(200).body("outputs.y.version", equalTo(2));
+    }
+    assertThat(data(handle)).containsExactly(2f, 4f, 6f, 8f);
+  }
+
+  @Test
+  void theKeyOfAnUpdateIsForgottenAfterManyUpdates() {
+    var handle = matrix();
+    twice(handle, "").then().statusCode(200);
+    var same =
+        "{\"inputs\": {\"x\": {\"handle\": \"%1$s\"}}, \"attributes\": {\"factor\": 1}, \"outputs\": {\"y\": {\"into\": \"%1$s\"}}}";
+    for (int i = 1; i < 64; i++) {
+      json(same.formatted(handle)).post("/ops/scale").then().statusCode(200);
+    }
+    twice(handle, "").then().statusCode(200).body("outputs.y.version", equalTo(2));
+    json(same.formatted(handle)).post("/ops/scale").then().statusCode(200);
+    twice(handle, "").then().statusCode(200).body("outputs.y.version", equalTo(67));
+  }
+
+  @Test
+  void aRepeatedPipelineWithItsIdempotencyKeyRunsOnce() {
+    var handle = matrix();
+    for (var expected : List.of(2, 2)) {
+      pipeline(handle, "", "").then().statusCode(200).body("outputs.z.version", equalTo(expected));
+    }
+    assertThat(data(handle)).containsExactly(4f, 8f, 12f, 16f);
+    problem(
+        json("{\"steps\": [{\"op\": \"scale\", \"inputs\": {\"x\": \"%s\"}, \"attributes\": {\"factor\": 2}, \"outputs\": {\"y\": \"y\"}}]}"
+                .formatted(handle))
+            .header("Idempotency-Key", "pipeline")
+            .post("/pipelines/run"),
+        400,
+        "invalid-attribute",
+        "Idempotency-Key",
+        "Idempotency-Key is for requests that keep all outputs on the device, but this request names none; request a handle or omit the key");
+  }
+
+  /** Doubles a tensor in place twice, with a step in between and further members of the target. */
+  private Response pipeline(String handle, String between, String conditions) {
+    return json("""
+    {"steps": [
+      {"op": "scale", "inputs": {"x": "%1$s"}, "attributes": {"factor": 2}, "outputs": {"y": "y"}}%2$s,
+      {"op": "scale", "inputs": {"x": "y"}, "attributes": {"factor": 2}, "outputs": {"y": "z"}}],
+     "outputs": {"z": {"into": "%1$s"%3$s}}}
+    """
+            .formatted(handle, between, conditions))
+        .header("Idempotency-Key", "pipeline-" + handle + between.hashCode() + conditions)
+        .post("/pipelines/run");
+  }
+
+  @Test
+  void aTargetMayRequireAVersion() {
+    var handle = matrix();
+    twice(handle, ", \"version\": 1").then().statusCode(200).body("outputs.y.version", equalTo(2));
+    problem(
+        twice(handle, ", \"version\": 3"),
+        412,
+        "version-mismatch",
+        "outputs.y.version",
+        "outputs.y.version is 3, but %s has version 2; read the tensor again".formatted(handle));
+    problem(
+        pipeline(handle, "", ", \"version\": 1"),
+        412,
+        "version-mismatch",
+        "outputs.z.version",
+        "outputs.z.version is 1, but %s has version 2; read the tensor again".formatted(handle));
+    assertThat(data(handle)).containsExactly(2f, 4f, 6f, 8f);
+    problem(
+        json("{\"inputs\": {\"x\": {\"handle\": \"%s\"}}, \"attributes\": {\"factor\": 2}, \"outputs\": {\"y\": {\"as\": \"handle\", \"version\": 1}}}"
+                .formatted(handle))
+            .post("/ops/scale"),
+        400,
+        "invalid-attribute",
+        "outputs.y.version",
+        "outputs.y.version is given without into; it is a condition on the tensor to overwrite");
+  }
+
+  @Test
+  void aTargetMayRequireThatNothingIsCopied() {
+    var handle = matrix();
+    var inPlace = ", \"inPlace\": true";
+    twice(handle, inPlace).then().statusCode(200).body("outputs.y.version", equalTo(2));
+    pipeline(handle, "", inPlace).then().statusCode(200).body("outputs.z.version", equalTo(3));
+    // the last step reads the old contents
+    var reads =
+        ", {\"op\": \"scale\", \"inputs\": {\"x\": \"y\"}, \"attributes\": {\"factor\": 1}, \"outputs\": {\"y\": \"w\"}},"
+            + " {\"op\": \"add\", \"inputs\": {\"a\": \"%s\", \"b\": \"w\"}, \"outputs\": {\"y\": \"v\"}}"
+                .formatted(handle);
+    pipeline(handle, reads, "").then().statusCode(200).body("outputs.z.version", equalTo(4));
+    update(matrix(), inPlace, "{\"handle\": \"%s\"}").then().statusCode(200);
+    var other = matrix();
+    problem(
+        update(other, inPlace, "{\"dtype\": \"f32\", \"shape\": [2, 2], \"data\": [1, 2, 3, 4]}"),
+        409,
+        "handle-in-use",
+        "outputs.y.inPlace",
+        "output \"y\" cannot be computed in place in %s; update the tensor by ops that work in place, after the last step that reads its old contents, or omit inPlace to copy it"
+            .formatted(other));
+    assertThat(data(other)).containsExactly(1f, 2f, 3f, 4f);
+  }
+
+  /** Writes a row into a matrix, which is the target itself or another. */
+  private Response update(String target, String conditions, String into) {
+    return json("""
+    {"inputs": {"into": %s, "x": {"dtype": "f32", "shape": [1, 2], "data": [8, 9]}},
+     "attributes": {"offsets": [1, 0]}, "outputs": {"y": {"into": "%s"%s}}}
+    """
+            .formatted(into.formatted(target), target, conditions))
+        .post("/ops/copy");
+  }
+
   @Test
   void runsInPlaceWithADeadline() {
     var handle = matrix();

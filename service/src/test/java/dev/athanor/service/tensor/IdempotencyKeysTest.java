@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.tensor.IdempotencyKeys.Creation;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
@@ -37,7 +36,7 @@ class IdempotencyKeysTest {
   }
 
   private static Creation<String> creation(String handle) {
-    return new Creation<>(handle, List.of(handle), "body");
+    return new Creation<>(handle, "body");
   }
 
   private String once(Deadline deadline, Creation<String> creation) {

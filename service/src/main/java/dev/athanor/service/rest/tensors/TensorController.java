@@ -138,10 +138,7 @@ class TensorController {
                 } catch (IOException e) {
                   throw new UncheckedIOException(e);
                 }
-                return new Creation<>(
-                    created[0].handle(),
-                    List.of(created[0].handle()),
-                    fingerprint(request, media, body));
+                return new Creation<>(created[0].handle(), fingerprint(request, media, body));
               },
               () -> {
                 try {
