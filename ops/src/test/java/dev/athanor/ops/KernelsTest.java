@@ -10,9 +10,11 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Version;
 import dev.athanor.engine.ptx.check.Verifier;
 import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.profile.OpProfile;
 import dev.athanor.testing.Programs;
 import dev.athanor.testing.TestTier;
@@ -22,11 +24,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.Collections;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
@@ -62,6 +67,7 @@ class KernelsTest {
   private static final int SAMPLE = 32;
 
   private static final Map<String, List<Text>> TEXTS = new ConcurrentHashMap<>();
+  private static final Map<String, Map<String, List<Step>>> STEPS = new ConcurrentHashMap<>();
 
   /** A kernel, a module that contains only this kernel, and the module's PTX. */
   private record Text(Kernel kernel, Module module, String ptx) {
@@ -84,22 +90,100 @@ class KernelsTest {
   private static List<Text> texts(String op) {
     return TEXTS.computeIfAbsent(
         op,
+        _ ->
+            steps(op).values().parallelStream()
+                .map(steps -> Text.of(steps.getFirst().variant().build()))
+                .toList());
+  }
+
+  /** Returns the steps of an op by kernel, one for each binding of tensors to parameters. */
+  private static Map<String, List<Step>> steps(String op) {
+    return STEPS.computeIfAbsent(
+        op,
         _ -> {
           var found = Catalogue.load().find(op).orElseThrow();
-          var variants = new TreeMap<String, Variant>();
+          var steps = new TreeMap<String, Map<String, Step>>();
           for (Op.Case each : found.cases(new Random(1), false)) {
             var problem = new Problem(found, HostTensor.types(each.inputs()), each.attributes());
             for (var gpu : GPUS) {
               for (var plan : Production.plans(problem, gpu)) {
                 for (var step : plan.steps()) {
-                  variants.putIfAbsent(step.variant().name(), step.variant());
+                  steps
+                      .computeIfAbsent(step.variant().name(), _ -> new TreeMap<>())
+                      .putIfAbsent(tensors(step).toString(), step);
                 }
               }
             }
           }
-          return variants.values().parallelStream()
-              .map(variant -> Text.of(variant.build()))
-              .toList();
+          var lists = new TreeMap<String, List<Step>>();
+          steps.forEach((name, bindings) -> lists.put(name, List.copyOf(bindings.values())));
+          return lists;
+        });
+  }
+
+  /** Returns the parameters by the tensor or memory that they address. */
+  private static Map<String, Set<String>> tensors(Step step) {
+    var tensors = new TreeMap<String, Set<String>>();
+    step.arguments()
+        .slots()
+        .forEach((parameter, slot) -> {
+          var tensor =
+              switch (slot) {
+                case Slot.Input(var name, _) -> "input " + name;
+                case Slot.Output(var name, _) -> "output " + name;
+                case Slot.Workspace(var offset) -> "workspace " + (offset == 0 ? "" : parameter);
+                case Slot.Scalar _ -> "scalars";
+              };
+          tensors.computeIfAbsent(tensor, _ -> new TreeSet<>()).add(parameter);
+        });
+    return tensors;
+  }
+
+  /**
+   * Checks that every launch has an argument of the right type for each parameter, that kernels
+   * write no inputs, and that they read the memory that they write without {@code ld.global.nc}.
+   */
+  @ParameterizedTest
+  @MethodSource("ops")
+  void argumentsMatchParameters(String op) {
+    var found = Catalogue.load().find(op).orElseThrow();
+    steps(op)
+        .forEach((name, steps) -> {
+          var kernel = steps.getFirst().variant().build();
+          var use = PointerUse.of(kernel);
+          for (var step : steps) {
+            var slots = step.arguments().slots();
+            for (var parameter : kernel.parameters()) {
+              var fits =
+                  slots.get(parameter.name()) instanceof Slot.Scalar(var value)
+                      ? value.fits(parameter)
+                      : slots.containsKey(parameter.name()) && parameter.type() == Type.U64;
+              assertThat(fits).as("%s: argument of %s", name, parameter).isTrue();
+            }
+            assertThat(slots).as("arguments of %s", name).hasSize(kernel.parameters().size());
+            var tensors = tensors(step);
+            boolean writes =
+                tensors.entrySet().stream()
+                    .anyMatch(each ->
+                        each.getKey().startsWith("output")
+                            && !Collections.disjoint(each.getValue(), use.written()));
+            tensors.forEach((tensor, parameters) -> {
+              if (tensor.startsWith("input")) {
+                assertThat(use.written())
+                    .as("%s writes %s", name, tensor)
+                    .doesNotContainAnyElementsOf(parameters);
+              }
+              boolean isWritten =
+                  tensor.startsWith("input")
+                      ? writes && found.mayReplace(tensor.substring("input ".length()))
+                      : !Collections.disjoint(parameters, use.written());
+              if (isWritten && !tensor.equals("scalars")) {
+                assertThat(use.readOnly())
+                    .as("%s writes %s and loads it as read-only", name, tensor)
+                    .doesNotContainAnyElementsOf(parameters);
+              }
+            });
+          }
         });
   }
 

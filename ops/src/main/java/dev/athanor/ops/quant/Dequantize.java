@@ -173,15 +173,13 @@ public final class Dequantize implements SampledOp {
     int columns = format.columns(weights.n(), DequantizeVariant.vector(out));
     long patches = (long) (weights.k() / ColumnWeights.ROWS) * (weights.n() / columns);
     int threads = Checks.requireThreads("x", x, patches);
-    // a kernel without zero points never reads the pointer
-    var zeros = Slot.input(weights.zeros() ? "zeros" : "x");
     return new Problem(
         TensorType.of(out, weights.k(), weights.n()),
         step(
             new DequantizeVariant.Columns(
                 format, out, weights.zeros(), weights.zeros() && weights.lessOne(), columns),
             threads,
-            arguments.with("zeros", zeros).with("threads", threads)));
+            (weights.zeros() ? arguments.inputs("zeros") : arguments).with("threads", threads)));
   }
 
   private static Step step(DequantizeVariant variant, int threads, Arguments arguments) {

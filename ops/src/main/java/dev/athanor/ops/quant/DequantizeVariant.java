@@ -11,6 +11,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Kernels that convert quantized numbers to f32, f16 or bf16; a thread converts a few neighbors.
@@ -162,8 +163,8 @@ sealed interface DequantizeVariant extends Variant {
   }
 
   /**
-   * Words of GPTQ or AWQ: {@code packed, scales, zeros, y, threads, k, n, group}. A thread decodes
-   * some columns of eight rows.
+   * Words of GPTQ or AWQ: {@code packed, scales, [zeros], y, threads, k, n, group}. A thread
+   * decodes some columns of eight rows.
    */
   record Columns(
       ColumnWeights.Format format, DType out, boolean zeros, boolean lessOne, int columns)
@@ -180,7 +181,8 @@ sealed interface DequantizeVariant extends Variant {
     public void write(KernelBuilder k) {
       var packed = k.input("packed", Type.U32);
       var scales = k.input("scales", Type.F16);
-      var zeroPoints = k.input("zeros", Type.U32);
+      var zeroPoints =
+          zeros ? Optional.of(k.input("zeros", Type.U32)) : Optional.<GlobalPointer>empty();
       var y = k.pointer("y", Problems.type(out));
       var threads = k.integer("threads");
       var depth = k.integer("k");
@@ -197,9 +199,9 @@ sealed interface DequantizeVariant extends Variant {
             var ofGroup = row.div(group);
             var factors = weights.scales(scales, ofGroup, column, columns);
             var points =
-                zeros
-                    ? weights.zeros(zeroPoints, lessOne, ofGroup, column, columns)
-                    : weights.middles(columns);
+                zeroPoints
+                    .map(all -> weights.zeros(all, lessOne, ofGroup, column, columns))
+                    .orElseGet(() -> weights.middles(columns));
             var patch = weights.patch(row, ColumnWeights.ROWS, column, columns, depth);
             for (int i = 0; i < ColumnWeights.ROWS; i++) {
               var values = new ArrayList<Real>();

@@ -32,7 +32,7 @@ record ColumnScales(
     var first = firstColumn.plus(column).plus(k.lane().rem(4).times(2));
     var left = problem.n.minus(first);
     var group = depth.min(problem.depth.plus(-1)).shr(problem.groupShift);
-    var row = problem.scales.plus(first.wide()).row(group, problem.n);
+    var row = problem.scales().plus(first.wide()).row(group, problem.n);
     var scales = new ArrayList<Value>();
     for (int fragment = 0; fragment < columns; fragment += FRAGMENT) {
       int atOnce = pairs ? 2 : 1;

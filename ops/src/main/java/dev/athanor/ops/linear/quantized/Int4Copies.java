@@ -133,9 +133,9 @@ record Int4Copies(
 
   /** Copies the scales and zero points of the groups of a step. */
   private void ofGroups(Int to, Int step) {
-    ofGroups(slot.scales(shared, to, Type.U8), problem.scales, step, 2 * Int4Layout.WORD);
+    ofGroups(slot.scales(shared, to, Type.U8), problem.scales(), step, 2 * Int4Layout.WORD);
     if (slot.zeros()) {
-      ofGroups(slot.zeros(shared, to, Type.U8), problem.zeros, step, Int4Layout.WORD / 2);
+      ofGroups(slot.zeros(shared, to, Type.U8), problem.zeros(), step, Int4Layout.WORD / 2);
     }
   }
 

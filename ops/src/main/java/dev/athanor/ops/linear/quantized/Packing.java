@@ -21,6 +21,16 @@ sealed interface Packing {
     return Type.F16;
   }
 
+  /** Returns whether there are separate scales. */
+  default boolean hasScales() {
+    return true;
+  }
+
+  /** Returns whether there are zero points. */
+  default boolean hasZeros() {
+    return false;
+  }
+
   /** Returns whether scales belong to groups of weights and apply to weights rather than sums. */
   default boolean scaled() {
     return true;
@@ -31,6 +41,11 @@ sealed interface Packing {
     @Override
     public String text() {
       return format.text();
+    }
+
+    @Override
+    public boolean hasScales() {
+      return false;
     }
 
     @Override
@@ -65,6 +80,11 @@ sealed interface Packing {
     @Override
     public Type element() {
       return format == ColumnWeights.Format.INT8 ? Type.S8 : Type.U32;
+    }
+
+    @Override
+    public boolean hasZeros() {
+      return zeros;
     }
 
     @Override

@@ -86,13 +86,13 @@ record PairedStaging(
     var points =
         zeros
             ? nibbles.unsigned(
-                problem.zeros.plus(at.wide()).row(group, wordsOfRow).load(k.integer(0)).integer(),
+                problem.zeros().plus(at.wide()).row(group, wordsOfRow).load(k.integer(0)).integer(),
                 lessOne ? 1 : 0)
             : nibbles.zeros(k.integer(Int4Layout.MIDDLE));
     var scales =
         scaled
             ? problem
-                .scales
+                .scales()
                 .plus(at.times(Int4Layout.WORD).wide())
                 .row(group, problem.n)
                 .as(Type.B32)
@@ -131,7 +131,7 @@ record PairedStaging(
       var group = from.times(length).shr(problem.groupShift);
       var scales =
           scaled
-              ? problem.scales.plus(inWeights.wide()).row(group, problem.n).load(1, k.integer(0))
+              ? problem.scales().plus(inWeights.wide()).row(group, problem.n).load(1, k.integer(0))
               : List.<Value>of();
       var loaded = words(inWeights, from.times(words));
       var points = zeros(nibbles, inWeights, group);
@@ -174,7 +174,7 @@ record PairedStaging(
     if (packing instanceof Packing.AlongN(_, var zeros, var lessOne) && zeros) {
       var word =
           problem
-              .zeros
+              .zeros()
               .plus(column.div(Int4Layout.WORD).wide())
               .row(group, problem.n.div(Int4Layout.WORD))
               .load(k.integer(0))

@@ -3,6 +3,7 @@ package dev.athanor.ops.linear.quantized;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Activation;
@@ -15,8 +16,8 @@ import java.util.function.BinaryOperator;
 
 /**
  * The parameters of a kernel with one or more products: {@code a, m, k, groupShift} and for each
- * product {@code weights, scales, zeros, c, n}. The grid's first dimension enumerates the tiles of
- * the first product, then those of the next.
+ * product {@code weights, [scales], [zeros], c, n}. The grid's first dimension enumerates the tiles
+ * of the first product, then those of the next.
  */
 final class ProjectionParameters {
   final GlobalPointer a;
@@ -24,8 +25,6 @@ final class ProjectionParameters {
   final Int depth;
   final Int groupShift;
   final GlobalPointer weights;
-  final GlobalPointer scales;
-  final GlobalPointer zeros;
   final GlobalPointer c;
   final Int n;
 
@@ -36,8 +35,24 @@ final class ProjectionParameters {
   private final Packing packing;
   private final DType out;
 
+  private final Product product;
+
   private record Product(
-      GlobalPointer weights, GlobalPointer scales, GlobalPointer zeros, GlobalPointer c, Int n) {}
+      GlobalPointer weights,
+      Optional<GlobalPointer> scales,
+      Optional<GlobalPointer> zeros,
+      GlobalPointer c,
+      Int n) {
+
+    Product where(Predicate condition, Product other) {
+      return new Product(
+          weights.where(condition, other.weights),
+          scales.map(pointer -> pointer.where(condition, other.scales.orElseThrow())),
+          zeros.map(pointer -> pointer.where(condition, other.zeros.orElseThrow())),
+          c.where(condition, other.c),
+          n.where(condition, other.n));
+    }
+  }
 
   /**
    * Declares the parameters and selects the block's product.
@@ -64,8 +79,10 @@ final class ProjectionParameters {
       all.add(
           new Product(
               k.input("weights" + i, packing.element()),
-              k.input("scales" + i, packing.scale()),
-              k.input("zeros" + i, Type.U32),
+              packing.hasScales()
+                  ? Optional.of(k.input("scales" + i, packing.scale()))
+                  : Optional.empty(),
+              packing.hasZeros() ? Optional.of(k.input("zeros" + i, Type.U32)) : Optional.empty(),
               k.pointer("c" + i, Problems.type(out)),
               k.integer("n" + i)));
     }
@@ -77,27 +94,32 @@ final class ProjectionParameters {
       var next = all.get(i);
       before = before.plus(tiles.apply(m, last.n));
       var later = k.block().ge(before);
-      own =
-          new Product(
-              next.weights.where(later, own.weights),
-              next.scales.where(later, own.scales),
-              next.zeros.where(later, own.zeros),
-              next.c.where(later, own.c),
-              next.n.where(later, own.n));
+      own = next.where(later, own);
       number = k.block().minus(before).where(later, number);
     }
     weights = own.weights;
-    scales = own.scales;
-    zeros = own.zeros;
+    product = own;
     c = own.c;
     n = own.n;
     tile = number;
   }
 
+  /** Returns the separate scales of the block's product. */
+  GlobalPointer scales() {
+    return product.scales.orElseThrow();
+  }
+
+  /** Returns the zero points of the block's product. */
+  GlobalPointer zeros() {
+    return product.zeros.orElseThrow();
+  }
+
   /** Returns the epilogue of the accumulators, which applies the scale if all weights share one. */
   Epilogue.Applied epilogue() {
     var factor =
-        packing.scaled() ? Optional.<Real>empty() : Optional.of(scales.load(k.integer(0)).widen());
+        packing.scaled()
+            ? Optional.<Real>empty()
+            : Optional.of(scales().load(k.integer(0)).widen());
     return new Epilogue.Applied(
         epilogue(packing, out), factor, Optional.empty(), Optional.empty(), Optional.empty());
   }

@@ -99,16 +99,17 @@ record ProjectionProblem(
             .with("groupShift", groupShift);
     for (int i = 0; i < projections.size(); i++) {
       var p = projections.get(i);
-      // a kernel without scales or zero points never reads the pointers
-      var scales = p.scales().isEmpty() ? p.weights() : p.scales();
-      var zeros = p.zeros().isEmpty() ? p.weights() : p.zeros();
       arguments =
           arguments
               .with("weights" + i, Slot.input(p.weights()))
-              .with("scales" + i, Slot.input(scales))
-              .with("zeros" + i, Slot.input(zeros))
               .with("c" + i, output.apply(p.output()))
               .with("n" + i, p.n());
+      if (packing.hasScales()) {
+        arguments = arguments.with("scales" + i, Slot.input(p.scales()));
+      }
+      if (packing.hasZeros()) {
+        arguments = arguments.with("zeros" + i, Slot.input(p.zeros()));
+      }
     }
     return arguments;
   }
