@@ -239,7 +239,13 @@ class ScriptsTest {
     assertThat(ran.status()).isEqualTo(7);
     assertThat(ran.output()).isEmpty();
     assertThat(ran.errors().getFirst()).startsWith("Building Athanor.");
-    assertThat(ran.errors()).contains("[package]", "[" + checkout.resolve("pom.xml") + "]");
+    assertThat(ran.errors())
+        .contains(
+            "[deploy]",
+            "[-Dmaven.install.skip=true]",
+            "[-DaltDeploymentRepository=athanor::file://%s]"
+                .formatted(checkout.resolve("cli/target/repository")),
+            "[" + checkout.resolve("pom.xml") + "]");
     assertThat(ran.errors().getLast())
         .isEqualTo(
             "The build failed; all of its output is in %s."

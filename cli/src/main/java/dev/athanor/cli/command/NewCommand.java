@@ -58,8 +58,7 @@ public final class NewCommand implements Callable<Integer> {
   public Integer call() {
     check();
     var target = folder == null ? Path.of(name) : folder;
-    var project =
-        new PluginProject(name, packageName, Build.current().version(), bundledRepository());
+    var project = new PluginProject(name, packageName, Build.current().version(), repository());
     var out = spec.commandLine().getOut();
     try {
       prepare(target);
@@ -111,8 +110,10 @@ public final class NewCommand implements Callable<Integer> {
     }
   }
 
-  /** Returns the Maven repository of the bundle that this program runs from. */
-  private static Optional<Path> bundledRepository() {
+  /**
+   * Returns the Maven repository of the bundle or of the built checkout that this program is in.
+   */
+  private static Optional<Path> repository() {
     try {
       var location = NewCommand.class.getProtectionDomain().getCodeSource().getLocation();
       return location.getProtocol().equals("file")

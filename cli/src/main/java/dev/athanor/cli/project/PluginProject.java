@@ -21,8 +21,8 @@ import java.util.stream.Stream;
  * @param opName the name of the op, in lower case with hyphens
  * @param packageName the package of the classes; also the project's group id
  * @param version the version of Athanor
- * @param repository folder with Athanor's artifacts in Maven's layout; empty if they are installed
- *     in the local repository
+ * @param repository folder with Athanor's artifacts in Maven's layout, of a bundle or a checkout;
+ *     empty if they are installed in the local repository
  */
 public record PluginProject(
     String opName, String packageName, String version, Optional<Path> repository) {
@@ -103,7 +103,7 @@ public record PluginProject(
             "repositories",
             repository.map(PluginProject::repositories).orElse(""),
             "artifacts",
-            repository.map(PluginProject::bundleInstructions).orElse(CHECKOUT_INSTRUCTIONS));
+            repository.map(PluginProject::repositoryInstructions).orElse(CHECKOUT_INSTRUCTIONS));
     var text = read(template + ".template");
     for (var value : values.entrySet()) {
       text = text.replace("{{" + value.getKey() + "}}", value.getValue());
@@ -111,12 +111,14 @@ public record PluginProject(
     return text;
   }
 
-  private static String bundleInstructions(Path repository) {
+  private static String repositoryInstructions(Path repository) {
+    var ofBundle = repository.resolveSibling("bin").resolve("athanor");
+    var ofCheckout = repository.resolve("../../../athanor").normalize();
     return """
-    `pom.xml` names the repository of the bundle with Athanor's jars;
+    `pom.xml` names the repository with Athanor's jars;
     `athanor` is `%s`.\
     """
-        .formatted(repository.resolveSibling("bin").resolve("athanor"));
+        .formatted(Files.exists(ofCheckout) ? ofCheckout : ofBundle);
   }
 
   private static String repositories(Path repository) {

@@ -230,6 +230,19 @@ class NewCommandTest {
     compile(project.resolve("src/main/java"), folder.resolve("classes-of-" + name), List.of());
   }
 
+  /** Projects created by the script of a checkout find Athanor's jars in its build folder. */
+  @Test
+  void checkoutProjectsUseTheRepositoryOfTheBuild() throws IOException {
+    var script = Files.createFile(folder.resolve("athanor"));
+    var repository = Files.createDirectories(folder.resolve("cli/target/repository"));
+    var project = Files.createDirectory(folder.resolve("project"));
+    new PluginProject("my-op", "com.example", "0.1.0", Optional.of(repository)).write(project);
+    assertThat(project.resolve("README.md"))
+        .content()
+        .contains("`athanor` is `%s`.".formatted(script))
+        .doesNotContain("{{", "install`");
+  }
+
   /** Projects created by the bundle find Athanor's jars in it. */
   @Test
   void bundleProjectsUseTheBundlesRepository() throws IOException {
