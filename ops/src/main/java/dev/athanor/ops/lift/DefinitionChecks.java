@@ -42,6 +42,7 @@ final class DefinitionChecks {
     check(!definition.texts().summary().isBlank(), "the summary is missing; call summary(…)");
     check(!definition.outputs().isEmpty(), "there is no output; call output(…)");
     checkNames();
+    checkOptionalInputs();
     checkSizes();
     checkAttributes();
     definition.kernels().forEach(this::checkKernel);
@@ -93,6 +94,24 @@ final class DefinitionChecks {
           "the name \"%s\" is used twice; inputs, outputs, attributes and sizes need different names"
               .formatted(name));
     });
+  }
+
+  private void checkOptionalInputs() {
+    var required = new TreeSet<String>();
+    definition.inputs().stream()
+        .filter(input -> !input.isOptional())
+        .forEach(input -> required.addAll(input.shape().names()));
+    for (var input : definition.inputs()) {
+      for (var size : input.shape().names()) {
+        check(
+            required.contains(size),
+            "the shape %s of the optional %s has %s, which is in the shape of no required input"
+                .formatted(input.shape().text(), input.text(), size));
+      }
+    }
+    check(
+        definition.outputs().stream().flatMap(KernelArgument.Tensor::inputs).count() <= 1,
+        "several parameters are updated; an op updates at most one");
   }
 
   private Set<String> sizes() {
@@ -151,7 +170,8 @@ final class DefinitionChecks {
     boolean isGeneric =
         definition.arguments().stream()
             .anyMatch(each -> each instanceof KernelArgument.Tensor t && t.own().isEmpty());
-    boolean isInputGeneric = definition.inputs().stream().anyMatch(each -> each.own().isEmpty());
+    boolean isInputGeneric =
+        definition.inputs().stream().anyMatch(each -> each.own().isEmpty() && !each.isOptional());
     check(
         definition.kernels().size() == 1 || isInputGeneric,
         "there are kernels for %s, but %s; describe an input without a dtype"

@@ -11,6 +11,7 @@ import dev.athanor.ops.problem.ShapePattern;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /** The argument that the description passes to a parameter of the kernel's method. */
 sealed interface KernelArgument {
@@ -30,12 +31,30 @@ sealed interface KernelArgument {
    *
    * @param own its dtype; empty for that of the kernel
    */
-  record Tensor(
-      String name, boolean isOutput, ShapePattern shape, Optional<DType> own, String meaning)
+  record Tensor(String name, Use use, ShapePattern shape, Optional<DType> own, String meaning)
       implements KernelArgument {
+
+    boolean isOutput() {
+      return use instanceof Use.Output || use instanceof Use.Update;
+    }
+
+    boolean isOptional() {
+      return use.equals(Use.OPTIONAL);
+    }
+
+    /** Returns the inputs that the parameter stands for: itself, or the one that it updates. */
+    Stream<Tensor> inputs() {
+      return switch (use) {
+        case Use.Input _ -> Stream.of(this);
+        case Use.Output _ -> Stream.of();
+        case Use.Update(var input) ->
+            Stream.of(new Tensor(input, Use.INPUT, shape, own, "the old contents of " + name));
+      };
+    }
+
     @Override
     public String text() {
-      return "%s \"%s\"".formatted(isOutput ? "output" : "input", name);
+      return "%s \"%s\"".formatted(isOutput() ? "output" : "input", name);
     }
 
     DType dtype(DType kernel) {
@@ -55,6 +74,26 @@ sealed interface KernelArgument {
         case Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, NF4 -> List.of();
       };
     }
+  }
+
+  /** What a kernel does with a tensor. */
+  sealed interface Use {
+    Use INPUT = new Input(false);
+    Use OPTIONAL = new Input(true);
+    Use OUTPUT = new Output();
+
+    /** It reads the tensor; without an optional one, it gets an array of length 0. */
+    record Input(boolean isOptional) implements Use {}
+
+    /** It writes each element. */
+    record Output() implements Use {}
+
+    /**
+     * It reads and writes elements.
+     *
+     * @param input the input with the old contents
+     */
+    record Update(String input) implements Use {}
   }
 
   /** A number determined by the call. */

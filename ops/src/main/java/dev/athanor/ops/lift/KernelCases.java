@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import java.util.random.RandomGenerator;
+import java.util.stream.Stream;
 
 /** Generates the test cases of kernels. */
 final class KernelCases {
@@ -52,7 +53,7 @@ final class KernelCases {
       var problems = definition.cases().isEmpty() ? choose(dtype) : given();
       problems.stream()
           .limit(quick ? QUICK : problems.size())
-          .map(problem -> draw(problem, dtype))
+          .flatMap(problem -> types(problem, dtype).map(types -> draw(problem, types, dtype)))
           .forEach(cases::add);
     }
     return cases;
@@ -103,7 +104,7 @@ final class KernelCases {
 
   private boolean isAccepted(ProblemText problem, DType dtype) {
     try {
-      var inputs = types(problem, dtype);
+      var inputs = types(problem, dtype).findFirst().orElseThrow();
       var outputs = op.outputs(inputs, attributes(problem));
       long elements = 0;
       for (var types : List.of(inputs, outputs)) {
@@ -121,7 +122,17 @@ final class KernelCases {
     return Attributes.of(op.description(), problem.attributes());
   }
 
-  private Map<String, TensorType> types(ProblemText problem, DType dtype) {
+  /** Returns the inputs, first all of them and then without the optional ones. */
+  private Stream<Map<String, TensorType>> types(ProblemText problem, DType dtype) {
+    var all = allTypes(problem, dtype);
+    var required = new LinkedHashMap<>(all);
+    definition.inputs().stream()
+        .filter(KernelArgument.Tensor::isOptional)
+        .forEach(input -> required.remove(input.name()));
+    return Stream.<Map<String, TensorType>>of(all, required).distinct();
+  }
+
+  private Map<String, TensorType> allTypes(ProblemText problem, DType dtype) {
     var types = new LinkedHashMap<String, TensorType>();
     for (var input : definition.inputs()) {
       var extents = new ArrayList<Long>();
@@ -143,8 +154,7 @@ final class KernelCases {
     return Objects.requireNonNull(problem.extents().get(name), name);
   }
 
-  private Case draw(ProblemText problem, DType dtype) {
-    var types = types(problem, dtype);
+  private Case draw(ProblemText problem, Map<String, TensorType> types, DType dtype) {
     var attributes = attributes(problem);
     Map<String, HostTensor> inputs = op.draw(types, attributes, new Draw(random));
     var tolerances = new LinkedHashMap<String, Tolerance>();

@@ -7,6 +7,7 @@ import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.Plan;
 import dev.athanor.ops.Tolerance;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -61,11 +62,19 @@ record KernelDefinition(
   }
 
   List<KernelArgument.Tensor> inputs() {
-    return tensors().filter(each -> !each.isOutput()).toList();
+    return tensors().flatMap(KernelArgument.Tensor::inputs).toList();
   }
 
   List<KernelArgument.Tensor> outputs() {
     return tensors().filter(KernelArgument.Tensor::isOutput).toList();
+  }
+
+  /** Returns the output that updates an input, if there is one. */
+  Optional<Plan.Update> update() {
+    return outputs().stream()
+        .flatMap(
+            output -> output.inputs().map(input -> new Plan.Update(input.name(), output.name())))
+        .findFirst();
   }
 
   private Stream<KernelArgument.Tensor> tensors() {
@@ -105,7 +114,7 @@ record KernelDefinition(
                     input.name(),
                     input.shape().text(),
                     input.own().map(Set::of).orElse(kernels.keySet()),
-                    false,
+                    input.isOptional(),
                     input.meaning()))
             .toList(),
         attributes(),
@@ -123,7 +132,7 @@ record KernelDefinition(
         .map(DType::text)
         .orElseGet(() ->
             inputs().stream()
-                .filter(input -> input.own().isEmpty())
+                .filter(input -> input.own().isEmpty() && !input.isOptional())
                 .findFirst()
                 .map(input -> "same as " + input.name())
                 .orElseGet(() -> firstDType().text()));

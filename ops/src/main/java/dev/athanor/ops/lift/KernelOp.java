@@ -41,6 +41,9 @@ public final class KernelOp implements Op {
    */
   private static final long MAX_ELEMENTS = (1L << 31) - (1L << 20);
 
+  /** The address of an absent input, whose array has length 0. */
+  private static final Slot ABSENT = Slot.of(0L);
+
   private final KernelDefinition definition;
   private final OpDescription description;
 
@@ -70,7 +73,9 @@ public final class KernelOp implements Op {
     var dtype = dtype(inputs);
     var shapes = new ShapeBinding();
     for (var input : definition.inputs()) {
-      input.shape().bind(input.name(), type(inputs, input.name()), shapes);
+      if (!input.isOptional() || inputs.containsKey(input.name())) {
+        input.shape().bind(input.name(), type(inputs, input.name()), shapes);
+      }
     }
     return new Call(dtype, shapes, Sizes.of(shapes, definition.sizes(), attributes, dtype));
   }
@@ -81,7 +86,11 @@ public final class KernelOp implements Op {
 
   /** Returns the dtype of the inputs without a dtype of their own, which selects the kernel. */
   private DType dtype(Map<String, TensorType> inputs) {
-    var generic = definition.inputs().stream().filter(each -> each.own().isEmpty()).toList();
+    var generic =
+        definition.inputs().stream()
+            .filter(each -> each.own().isEmpty())
+            .filter(each -> !each.isOptional() || inputs.containsKey(each.name()))
+            .toList();
     if (generic.isEmpty()) {
       return definition.firstDType();
     }
@@ -134,7 +143,17 @@ public final class KernelOp implements Op {
               sharedBytes(call),
               Arguments.inOrder(variant.build(), slots(kernel, call, inputs, outputs))));
     }
-    return candidates.plans(outputs, cost);
+    var plans = candidates.plans(outputs, cost);
+    return definition
+        .update()
+        .map(changed ->
+            plans.stream().map(plan -> plan.updating(changed.input(), changed.output())).toList())
+        .orElse(plans);
+  }
+
+  @Override
+  public boolean mayReplace(String input) {
+    return definition.update().filter(changed -> changed.input().equals(input)).isPresent();
   }
 
   private static void checkLength(String kind, String name, TensorType type) {
@@ -190,12 +209,13 @@ public final class KernelOp implements Op {
       switch (definition.arguments().get(i)) {
         case KernelArgument.Tensor tensor -> {
           var name = tensor.name();
-          var type = type(tensor.isOutput() ? outputs : inputs, name);
-          slots.add(tensor.isOutput() ? Slot.output(name) : Slot.input(name));
+          var type = (tensor.isOutput() ? outputs : inputs).get(name);
+          slots.add(
+              type == null ? ABSENT : tensor.isOutput() ? Slot.output(name) : Slot.input(name));
           lengths.add(
               types[i] == MemorySegment.class
-                  ? Slot.of(type.bytes())
-                  : Slot.of((int) type.shape().elements()));
+                  ? Slot.of(type == null ? 0 : type.bytes())
+                  : Slot.of(type == null ? 0 : (int) type.shape().elements()));
         }
         case KernelArgument.Scalar scalar -> slots.add(scalar.slot(types[i], call.sizes));
       }
@@ -208,10 +228,7 @@ public final class KernelOp implements Op {
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
     var sizes = call(HostTensor.types(inputs), attributes).sizes;
     var elements = new LinkedHashMap<String, double[]>();
-    definition
-        .inputs()
-        .forEach(each ->
-            elements.put(each.name(), Objects.requireNonNull(inputs.get(each.name())).toDoubles()));
+    inputs.forEach((name, tensor) -> elements.put(name, tensor.toDoubles()));
     return definition.reference().compute(sizes, new ReferenceInputs(elements));
   }
 

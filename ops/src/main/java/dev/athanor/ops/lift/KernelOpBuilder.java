@@ -79,12 +79,27 @@ public final class KernelOpBuilder {
    * @param meaning for the documentation
    */
   public KernelOpBuilder input(String input, String shape, String meaning) {
-    return tensor(input, false, shape, Optional.empty(), meaning);
+    return tensor(input, KernelArgument.Use.INPUT, shape, Optional.empty(), meaning);
   }
 
   /** Describes an input like {@link #input(String, String, String)}, with a fixed dtype. */
   public KernelOpBuilder input(String input, String shape, DType dtype, String meaning) {
-    return tensor(input, false, shape, Optional.of(dtype), meaning);
+    return tensor(input, KernelArgument.Use.INPUT, shape, Optional.of(dtype), meaning);
+  }
+
+  /**
+   * Describes the next parameter: an input of the kernel's dtype that a call may omit; the kernel
+   * then gets an array of length 0.
+   *
+   * @param shape with names of the shapes of required inputs
+   */
+  public KernelOpBuilder optional(String input, String shape, String meaning) {
+    return tensor(input, KernelArgument.Use.OPTIONAL, shape, Optional.empty(), meaning);
+  }
+
+  /** Describes an input like {@link #optional(String, String, String)}, with a fixed dtype. */
+  public KernelOpBuilder optional(String input, String shape, DType dtype, String meaning) {
+    return tensor(input, KernelArgument.Use.OPTIONAL, shape, Optional.of(dtype), meaning);
   }
 
   /**
@@ -95,20 +110,33 @@ public final class KernelOpBuilder {
    * @param meaning for the documentation
    */
   public KernelOpBuilder output(String output, String shape, String meaning) {
-    return tensor(output, true, shape, Optional.empty(), meaning);
+    return tensor(output, KernelArgument.Use.OUTPUT, shape, Optional.empty(), meaning);
   }
 
   /** Describes an output like {@link #output(String, String, String)}, with a fixed dtype. */
   public KernelOpBuilder output(String output, String shape, DType dtype, String meaning) {
-    return tensor(output, true, shape, Optional.of(dtype), meaning);
+    return tensor(output, KernelArgument.Use.OUTPUT, shape, Optional.of(dtype), meaning);
+  }
+
+  /**
+   * Describes the next parameter: an input and an output in the same memory. The kernel finds the
+   * old contents there and writes what it changes. A run in place changes the tensor itself;
+   * otherwise, the kernel gets a copy of the input. An op has at most one such parameter.
+   *
+   * @param input the name of the input
+   * @param output the name of the output
+   */
+  public KernelOpBuilder update(String input, String output, String shape, String meaning) {
+    var use = new KernelArgument.Use.Update(input);
+    return tensor(output, use, shape, Optional.empty(), meaning);
   }
 
   private KernelOpBuilder tensor(
-      String tensor, boolean isOutput, String shape, Optional<DType> dtype, String meaning) {
-    var text = "%s \"%s\" of op \"%s\"".formatted(isOutput ? "output" : "input", tensor, name);
+      String tensor, KernelArgument.Use use, String shape, Optional<DType> dtype, String meaning) {
+    var kind = use instanceof KernelArgument.Use.Input ? "input" : "output";
+    var text = "%s \"%s\" of op \"%s\"".formatted(kind, tensor, name);
     arguments.add(
-        new KernelArgument.Tensor(
-            tensor, isOutput, ShapePattern.parse(text, shape), dtype, meaning));
+        new KernelArgument.Tensor(tensor, use, ShapePattern.parse(text, shape), dtype, meaning));
     return this;
   }
 

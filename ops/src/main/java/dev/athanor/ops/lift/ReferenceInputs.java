@@ -10,6 +10,11 @@ public final class ReferenceInputs {
     this.elements = elements;
   }
 
+  /** Returns whether an optional input is given. */
+  public boolean has(String name) {
+    return elements.containsKey(name);
+  }
+
   /**
    * Returns the elements of an input, row-major.
    *

@@ -70,6 +70,12 @@ class KernelDefinitionTest {
             "op \"copy\": the shape [… , N] of output \"y\" has …, which is in the shape of no input; use names",
             halves().input("x", "[N]", "").output("y", "[… , N]", "")),
         row(
+            "op \"copy\": the shape [M] of the optional input \"x\" has M, which is in the shape of no required input",
+            halves().optional("x", "[M]", "").output("y", "[N]", "")),
+        row(
+            "op \"copy\": several parameters are updated; an op updates at most one",
+            halves().update("a", "x", "[N]", "").update("b", "y", "[N]", "")),
+        row(
             "op \"copy\": there is no size \"M\"; sizes are N, others need define(\"M\", …)",
             copy().grid("M")),
         row(

@@ -14,6 +14,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.check.Check;
@@ -23,6 +24,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
+import java.util.Set;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -124,6 +126,77 @@ class KernelOpTest {
     }
     assertThat(checks).hasSize(quick ? 4 : 16);
     assertThat(checks).allSatisfy(check -> assertThat(check.failure()).isEmpty());
+  }
+
+  /** Returns an op that adds an optional bias, or 1 without one. */
+  private static KernelOp bias() {
+    return KernelOp.named("bias")
+        .summary("Adds a bias, or 1.")
+        .kernel(DType.F32, Kernels.of(TestKernels::addBias))
+        .input("x", "[…, C]", "the rows")
+        .optional("bias", "[C]", "added to each row")
+        .output("y", "[…, C]", "the sums")
+        .argument("C")
+        .reference((_, inputs) -> {
+          var y = inputs.get("x").clone();
+          for (int i = 0; i < y.length; i++) {
+            y[i] += inputs.has("bias") ? inputs.get("bias")[i % inputs.get("bias").length] : 1;
+          }
+          return Map.of("y", y);
+        })
+        .op();
+  }
+
+  /** Returns an op that doubles some rows of a tensor and leaves the others. */
+  private static KernelOp update() {
+    return KernelOp.named("double-rows")
+        .summary("Doubles the rows with odd numbers.")
+        .kernel(DType.F32, Kernels.of(TestKernels::doubleChosen))
+        .input("rows", "[R]", DType.I32, "a number for each row")
+        .update("x", "y", "[R, C]", "the rows")
+        .argument("C")
+        .reference((sizes, inputs) -> {
+          var y = inputs.get("x").clone();
+          for (int i = 0; i < y.length; i++) {
+            boolean chosen = inputs.get("rows")[(int) (i / sizes.size("C"))] % 2 != 0;
+            y[i] *= chosen ? 2 : 1;
+          }
+          return Map.of("y", y);
+        })
+        .op();
+  }
+
+  @Test
+  void optionalInputsMayBeAbsent() {
+    assertThat(bias().cases(new SplittableRandom(1), false))
+        .extracting(each -> each.inputs().keySet())
+        .contains(Set.of("x", "bias"), Set.of("x"));
+    var options = EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL);
+    try (var device = new EmulatedDevice(options)) {
+      Verification.require(device, List.of(bias()));
+    }
+    assertThatThrownBy(() ->
+            bias()
+                .plan(
+                    Map.of(
+                        "x", TensorType.of(DType.F32, 4, 3), "bias", TensorType.of(DType.F32, 2)),
+                    Attributes.of(bias().description(), Map.of()),
+                    DEVICE))
+        .isInstanceOf(OpException.ShapeMismatch.class)
+        .hasMessageContaining("bias");
+  }
+
+  @Test
+  void anInputCanBeUpdatedInPlace() {
+    var options = EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL);
+    try (var device = new EmulatedDevice(options)) {
+      Verification.require(device, List.of(update()));
+    }
+    assertThat(update().mayReplace("x")).isTrue();
+    assertThat(update().mayReplace("rows")).isFalse();
+    var types = Map.of("rows", TensorType.of(DType.I32, 4), "x", TensorType.of(DType.F32, 4, 3));
+    var plan = update().plan(types, Attributes.of(update().description(), Map.of()), DEVICE);
+    assertThat(plan.update()).contains(new Plan.Update("x", "y"));
   }
 
   @Test

@@ -32,6 +32,22 @@ final class TestKernels {
     }
   }
 
+  @GpuKernel(blockSize = 64)
+  static void addBias(float[] x, float[] bias, float[] y, int columns) {
+    int i = blockIdxX() * blockDimX() + threadIdxX();
+    if (i < y.length) {
+      y[i] = x[i] + (bias.length > 0 ? bias[i % columns] : 1);
+    }
+  }
+
+  @GpuKernel(blockSize = 64)
+  static void doubleChosen(int[] rows, float[] y, int columns) {
+    int i = blockIdxX() * blockDimX() + threadIdxX();
+    if (i < y.length && rows[i / columns] % 2 != 0) {
+      y[i] *= 2;
+    }
+  }
+
   @GpuKernel
   static void copy(float[] x, float[] y) {
     y[threadIdxX()] = x[threadIdxX()];
