@@ -142,7 +142,7 @@ def examples() -> dict[str, Example]:
             1e-3,
         ),
         "layer_norm_linear": Example(
-            (x, gamma, beta, a, a[:, 0].copy()), ((layer_norm(x) * gamma + beta) @ a.T + a[:, 0],)
+            (x, a, gamma, beta, a[:, 0].copy()), ((layer_norm(x) * gamma + beta) @ a.T + a[:, 0],)
         ),
         "matmul": Example((a, b, b[0]), (np.maximum(a @ b + b[0], 0),), {"activation": "relu"}),
         "matmul_backward": Example((grad, a, b), (grad @ b.T, a.T @ grad)),
@@ -171,7 +171,7 @@ def examples() -> dict[str, Example]:
             1e-3,
         ),
         "rms_norm_rope": Example(
-            (x, gamma, cos, sin),
+            (x, cos, sin, gamma),
             (rope((rms_norm(x) * gamma).reshape(3, 2, 4), cos[:, None], sin[:, None]).reshape(3, 8),),
             {"heads": 2},
         ),

@@ -74,7 +74,7 @@ public record OpDescription(
   /**
    * The rule that a tensor has the dtype of an input, or one of some others.
    *
-   * @param input ignored if a call omits it
+   * @param input if a call omits it, its own rule applies instead
    */
   public record Agreement(String input, List<DType> others) {
     public Agreement {

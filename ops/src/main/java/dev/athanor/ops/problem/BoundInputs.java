@@ -4,6 +4,7 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Agreement;
+import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
@@ -11,6 +12,7 @@ import dev.athanor.ops.TensorType;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
@@ -61,9 +63,12 @@ public final class BoundInputs {
 
   private void requireAgreement(String input, Agreement rule) {
     var dtype = type(input).dtype();
-    if (!has(rule.input())
-        || dtype == type(rule.input()).dtype()
-        || rule.others().contains(dtype)) {
+    if (!has(rule.input())) {
+      // the omitted input would follow its own rule
+      agreement(rule.input()).ifPresent(other -> requireAgreement(input, other));
+      return;
+    }
+    if (dtype == type(rule.input()).dtype() || rule.others().contains(dtype)) {
       return;
     }
     throw new OpException.UnsupportedDType(
@@ -79,6 +84,10 @@ public final class BoundInputs {
                     : rule.others().stream()
                         .map(DType::text)
                         .collect(Collectors.joining(" or ", "it must be that or ", ""))));
+  }
+
+  private Optional<Agreement> agreement(String input) {
+    return op.input(input).flatMap(Input::agreement);
   }
 
   /** Returns the form of a shape that applies; the first tensor with several forms chooses. */
@@ -138,10 +147,15 @@ public final class BoundInputs {
     return types;
   }
 
+  /** Returns the dtype of an input; of the one that it agrees with if it is omitted. */
+  private DType dtypeOf(String input) {
+    return has(input) ? dtype(input) : dtypeOf(agreement(input).orElseThrow().input());
+  }
+
   private DType dtype(Output output) {
     var text = output.dtype();
     return text.startsWith(SAME_AS)
-        ? dtype(text.substring(SAME_AS.length()))
+        ? dtypeOf(text.substring(SAME_AS.length()))
         : DType.of(text).orElseGet(() -> DType.of(attributes.choice(text)).orElseThrow());
   }
 }

@@ -3,6 +3,7 @@ package dev.athanor.ops.reference;
 import dev.athanor.ops.HostTensor;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.LongToDoubleFunction;
 
 /**
  * Reads elements of a tensor in float64: fast if the indices are ascending or elements are read
@@ -38,6 +39,16 @@ public final class TensorReader {
   /** Returns a reader of a given input. */
   public static TensorReader of(Map<String, HostTensor> inputs, String name) {
     return new TensorReader(Objects.requireNonNull(inputs.get(name), name));
+  }
+
+  /**
+   * Returns a function that reads an optional input.
+   *
+   * @param omitted the value of all elements if the input is not given
+   */
+  public static LongToDoubleFunction of(
+      Map<String, HostTensor> inputs, String name, double omitted) {
+    return inputs.containsKey(name) ? of(inputs, name)::get : _ -> omitted;
   }
 
   /** Returns the number of elements. */

@@ -32,12 +32,15 @@ class LargestTilesTest {
         add(kernels, new SoftmaxFunction(true, true), dtype, weights, access, access);
         for (var norm : Norm.values()) {
           for (var residual : NormFunction.Residual.values()) {
-            add(kernels, new NormFunction(norm, residual), dtype, weights, access, access);
+            var function = new NormFunction(norm, residual, true, norm == Norm.LAYER);
+            add(kernels, function, dtype, weights, access, access);
+            var plain = new NormFunction(norm, residual, false, false);
+            add(kernels, plain, dtype, weights, access, access);
           }
-          add(kernels, new NormBackwardFunction(norm), dtype, weights, access, 4 * access);
+          add(kernels, new NormBackwardFunction(norm, true), dtype, weights, access, 4 * access);
         }
         for (boolean interleaved : new boolean[] {false, true}) {
-          var rope = new RopeFunction(interleaved, true, false, true, weights);
+          var rope = new RopeFunction(interleaved, true, true, false, true, weights);
           add(kernels, rope, dtype, weights, access, 2 * rope.pairs(access));
         }
       }

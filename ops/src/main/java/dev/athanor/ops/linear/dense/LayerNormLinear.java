@@ -22,6 +22,7 @@ import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.ProductDescription;
+import dev.athanor.ops.linear.dense.LayerNormLinearVariant.Vectors;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
@@ -34,7 +35,9 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.function.LongToDoubleFunction;
 import java.util.random.RandomGenerator;
 import java.util.stream.DoubleStream;
 
@@ -65,11 +68,12 @@ public final class LayerNormLinear implements SampledOp {
                       "gamma",
                       "[K]",
                       DTYPES,
-                      false,
-                      "scale factor of each column after normalization")
-                  .like("x"),
-              new Input("beta", "[K]", DTYPES, false, "offset of each column after scaling")
-                  .like("x"),
+                      true,
+                      "scale factor of each column after normalization; default 1")
+                  .like("x", DType.F32),
+              new Input(
+                      "beta", "[K]", DTYPES, true, "offset of each column after scaling; default 0")
+                  .like("gamma"),
               new Input(
                       "w",
                       "[N, K]",
@@ -83,7 +87,7 @@ public final class LayerNormLinear implements SampledOp {
                       DTYPES,
                       true,
                       "the bias of the linear layer, added to each row of y")
-                  .like("x")),
+                  .like("x", DType.F32)),
           List.of(Attribute.number("epsilon", 1e-5, "added to the variance").from(0, 1e30)),
           List.of(Output.of("y", "[…, N]", "same as x", "the output of the linear layer")),
           "y = ((x − mean) / sqrt(variance + epsilon) · gamma + beta)·wᵀ + bias, with"
@@ -96,21 +100,23 @@ public final class LayerNormLinear implements SampledOp {
   }
 
   private record Problem(
-      DType dtype, Shape rows, int m, int n, int k, boolean bias, float epsilon) {
+      DType dtype, Shape rows, int m, int n, int k, Vectors vectors, float epsilon) {
 
     TensorType output() {
       return new TensorType(dtype, rows.with(n));
     }
 
     Arguments arguments() {
-      return Arguments.ofInputs("x", "gamma", "beta", "w")
-          // a kernel without a bias never reads the pointer
-          .with("bias", Slot.input(bias ? "bias" : "w"))
-          .outputs("y")
-          .with("m", m)
-          .with("n", n)
-          .with("k", k)
-          .with("epsilon", epsilon);
+      var arguments =
+          Arguments.ofInputs("x", "w")
+              .outputs("y")
+              .with("m", m)
+              .with("n", n)
+              .with("k", k)
+              .with("epsilon", epsilon);
+      arguments = vectors.gamma().isPresent() ? arguments.inputs("gamma") : arguments;
+      arguments = vectors.beta().isPresent() ? arguments.inputs("beta") : arguments;
+      return vectors.bias().isPresent() ? arguments.inputs("bias") : arguments;
     }
   }
 
@@ -122,8 +128,12 @@ public final class LayerNormLinear implements SampledOp {
     int n = Checks.requireExtent("w", w, call.extent("N"));
     var rows = x.shape().leading(1);
     int m = Checks.requireExtent("x", x, rows.elements());
-    return new Problem(
-        x.dtype(), rows, m, n, k, call.has("bias"), (float) attributes.number("epsilon"));
+    var vectors = new Vectors(dtype(call, "gamma"), dtype(call, "beta"), dtype(call, "bias"));
+    return new Problem(x.dtype(), rows, m, n, k, vectors, (float) attributes.number("epsilon"));
+  }
+
+  private static Optional<DType> dtype(BoundInputs call, String input) {
+    return Optional.of(input).filter(call::has).map(call::dtype);
   }
 
   @Override
@@ -146,7 +156,7 @@ public final class LayerNormLinear implements SampledOp {
   }
 
   private static void offerFma(Problem problem, Candidates candidates, Capability device) {
-    var variant = new LayerNormLinearVariant.Fma(problem.bias);
+    var variant = new LayerNormLinearVariant.Fma(problem.vectors);
     int tile = LayerNormLinearVariant.Fma.TILE;
     offer(problem, variant, tile, tile, LayerNormLinearVariant.Fma.THREADS, 0, candidates, device);
   }
@@ -162,7 +172,7 @@ public final class LayerNormLinear implements SampledOp {
             problem.k % 8 == 0 ? 8 : 1,
             (int) Math.min(16, Long.lowestOneBit((long) problem.k * bytes)),
             (int) Math.min(16, Long.lowestOneBit((long) problem.n * bytes)),
-            problem.bias);
+            problem.vectors);
     boolean smallest = Arrays.equals(shape, SHAPES[SHAPES.length - 1]);
     long useful = Math.ceilDiv(problem.m, 16) * 16L * Math.ceilDiv(problem.n, 16) * 16L;
     if (!smallest && (long) tile.m() * tile.n() > WASTE * useful) {
@@ -230,10 +240,10 @@ public final class LayerNormLinear implements SampledOp {
       Map<String, HostTensor> inputs, Attributes attributes) {
     var p = problem(HostTensor.types(inputs), attributes);
     var x = TensorReader.of(inputs, "x");
-    var gamma = TensorReader.of(inputs, "gamma");
-    var beta = TensorReader.of(inputs, "beta");
+    var gamma = TensorReader.of(inputs, "gamma", 1);
+    var beta = TensorReader.of(inputs, "beta", 0);
     var w = TensorReader.of(inputs, "w");
-    var bias = p.bias ? TensorReader.of(inputs, "bias") : w;
+    var bias = TensorReader.of(inputs, "bias", 0);
     ReferenceOutput.Sample y =
         indices -> {
           var values = new double[indices.length];
@@ -246,7 +256,7 @@ public final class LayerNormLinear implements SampledOp {
               normalized = i;
               row = normalize(x.get(i * p.k, p.k), gamma, beta, attributes.number("epsilon"));
             }
-            double sum = p.bias ? bias.get(j) : 0;
+            double sum = bias.applyAsDouble(j);
             for (int k = 0; k < p.k; k++) {
               sum += row[k] * w.get(j * p.k + k);
             }
@@ -258,13 +268,13 @@ public final class LayerNormLinear implements SampledOp {
   }
 
   private static double[] normalize(
-      double[] x, TensorReader gamma, TensorReader beta, double epsilon) {
+      double[] x, LongToDoubleFunction gamma, LongToDoubleFunction beta, double epsilon) {
     double mean = DoubleStream.of(x).map(v -> v / x.length).sum();
     double variance = DoubleStream.of(x).map(v -> (v - mean) * (v - mean) / x.length).sum();
     double deviation = Math.sqrt(variance + epsilon);
     var normal = new double[x.length];
     for (int k = 0; k < x.length; k++) {
-      normal[k] = (x[k] - mean) / deviation * gamma.get(k) + beta.get(k);
+      normal[k] = (x[k] - mean) / deviation * gamma.applyAsDouble(k) + beta.applyAsDouble(k);
     }
     return normal;
   }
@@ -296,13 +306,29 @@ public final class LayerNormLinear implements SampledOp {
         if (turn++ % 2 == 1) {
           inputs.put("bias", draw.normal(dtype, size[1]));
         }
-        cases.add(
-            new Case(
-                inputs,
-                Attributes.of(DESCRIPTION, Map.of("epsilon", turn % 2 == 0 ? 1e-5 : 1e-3)),
-                Map.of("y", ProductDescription.tolerance(dtype, k))));
+        cases.add(made(inputs, turn % 2 == 0 ? 1e-5 : 1e-3, dtype, k));
+      }
+      // f32 vectors, some of them omitted; K = 72 is loaded in vectors, K = 31 is not
+      for (var given :
+          List.of(
+              Set.of("gamma", "beta", "bias"), Set.of("gamma"), Set.of("beta"), Set.of("bias"))) {
+        int k = turn++ % 2 == 0 ? 72 : 31;
+        var inputs = new HashMap<String, HostTensor>();
+        inputs.put("x", draw.normal(1, 2, TensorType.of(dtype, 17, k)));
+        inputs.put("w", draw.normal(dtype, 19, k));
+        for (var vector : given) {
+          inputs.put(vector, draw.normal(DType.F32, vector.equals("bias") ? 19 : k));
+        }
+        cases.add(made(inputs, 1e-5, dtype, k));
       }
     }
     return cases;
+  }
+
+  private static Case made(Map<String, HostTensor> inputs, double epsilon, DType dtype, int k) {
+    return new Case(
+        inputs,
+        Attributes.of(DESCRIPTION, Map.of("epsilon", epsilon)),
+        Map.of("y", ProductDescription.tolerance(dtype, k)));
   }
 }

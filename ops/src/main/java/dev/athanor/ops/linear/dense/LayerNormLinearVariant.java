@@ -31,19 +31,36 @@ import java.util.Optional;
  * Kernels of layer-norm-linear. A block computes mean and variance of the rows of its tile, and
  * normalizes the left operand on its way to shared memory. The second dimension of the grid
  * enumerates tiles along the rows. The parameters are {@code x, gamma, beta, w, bias, y, m, n, k,
- * epsilon}.
+ * epsilon}, without the vectors that are not given.
  */
 sealed interface LayerNormLinearVariant extends Variant {
+
+  /** The dtypes of the given vectors. */
+  record Vectors(Optional<DType> gamma, Optional<DType> beta, Optional<DType> bias) {
+
+    /** Returns the suffix of names; nothing for weights of the dtype of x without a bias. */
+    String name(DType dtype) {
+      var weights =
+          gamma.isPresent()
+              ? beta.isPresent() ? "" : "_gamma"
+              : beta.isPresent() ? "_beta" : "_plain";
+      var of =
+          gamma.or(() -> beta).filter(other -> other != dtype).map(other -> "_" + other.text());
+      var added = bias.map(other -> "_bias" + (other == dtype ? "" : other.text()));
+      return weights + of.orElse("") + added.orElse("");
+    }
+  }
 
   /** The parameters of a kernel and the statistics of the block's rows. */
   final class Parameters {
     final KernelBuilder k;
     final DType dtype;
+    final Vectors vectors;
     final GlobalPointer x;
-    final GlobalPointer gamma;
-    final GlobalPointer beta;
+    final Optional<GlobalPointer> gamma;
+    final Optional<GlobalPointer> beta;
     final GlobalPointer w;
-    final GlobalPointer bias;
+    final Optional<GlobalPointer> bias;
     final GlobalPointer y;
     final Int m;
     final Int n;
@@ -55,15 +72,16 @@ sealed interface LayerNormLinearVariant extends Variant {
     /** The mean and the reciprocal standard deviation of each row of the tile. */
     final SharedTile statistics;
 
-    Parameters(KernelBuilder k, DType dtype, int tileM, int tileN, int warps) {
+    Parameters(KernelBuilder k, DType dtype, Vectors vectors, int tileM, int tileN, int warps) {
       this.k = k;
       this.dtype = dtype;
+      this.vectors = vectors;
       var type = Epilogue.type(dtype);
       x = k.input("x", type);
-      gamma = k.input("gamma", type);
-      beta = k.input("beta", type);
+      gamma = vectors.gamma.map(of -> k.input("gamma", Epilogue.type(of)));
+      beta = vectors.beta.map(of -> k.input("beta", Epilogue.type(of)));
       w = k.input("w", type);
-      bias = k.input("bias", type);
+      bias = vectors.bias.map(of -> k.input("bias", Epilogue.type(of)));
       y = k.pointer("y", type);
       m = k.integer("m");
       n = k.integer("n");
@@ -76,14 +94,13 @@ sealed interface LayerNormLinearVariant extends Variant {
     }
 
     /** Returns the epilogue of the accumulators. */
-    Epilogue.Applied epilogue(boolean withBias) {
-      var added = withBias ? Optional.of(dtype) : Optional.<DType>empty();
+    Epilogue.Applied epilogue() {
       return new Epilogue.Applied(
-          new Epilogue(Epilogue.Scale.NONE, added, Activation.NONE, dtype),
+          new Epilogue(Epilogue.Scale.NONE, vectors.bias, Activation.NONE, dtype),
           Optional.empty(),
           Optional.empty(),
           Optional.empty(),
-          added.map(_ -> bias));
+          bias);
     }
 
     /** Returns a row of x; rows beyond the last are clamped to it. */
@@ -124,20 +141,36 @@ sealed interface LayerNormLinearVariant extends Variant {
       var factor = statistics.load(k.integer(1), inTile).widen();
       var values = source(inTile).loadWhere(inK, count, at);
       // both are 0 beyond K, which makes the results 0
-      var scales = gamma.loadWhere(inK, count, at);
-      var shifts = beta.loadWhere(inK, count, at);
+      var scales = gamma.map(from -> LayerNormLinearVariant.load(from, inK, count, at));
+      var shifts = beta.map(from -> LayerNormLinearVariant.load(from, inK, count, at));
       var normalized = new ArrayList<Real>();
       for (int i = 0; i < count; i++) {
+        int element = i;
+        var normal = values.get(i).widen().minus(mean).times(factor);
+        var scale = scales.map(all -> all.get(element).widen());
+        var shift = shifts.map(all -> all.get(element).widen());
         normalized.add(
-            values
-                .get(i)
-                .widen()
-                .minus(mean)
-                .times(factor)
-                .fma(scales.get(i).widen(), shifts.get(i).widen()));
+            scale
+                .map(by -> shift.map(add -> normal.fma(by, add)).orElseGet(() -> normal.times(by)))
+                .orElseGet(() -> {
+                  var inside = normal.where(inK, normal.constant(0));
+                  return shift.map(inside::plus).orElse(inside);
+                }));
       }
       return normalized;
     }
+  }
+
+  /** The maximum number of bytes of a load. */
+  int MOST_BYTES = 16;
+
+  private static List<Value> load(GlobalPointer from, Predicate condition, int count, Int at) {
+    int atOnce = Math.min(count, MOST_BYTES / from.element().bytes());
+    var values = new ArrayList<Value>();
+    for (int i = 0; i < count; i += atOnce) {
+      values.addAll(from.loadWhere(condition, atOnce, at.plus(i)));
+    }
+    return values;
   }
 
   /**
@@ -147,7 +180,7 @@ sealed interface LayerNormLinearVariant extends Variant {
    * @param accessW bytes per copy of w
    * @param accessY bytes per store to y
    */
-  record Tensor(DType dtype, TensorTile tile, int vector, int accessW, int accessY, boolean bias)
+  record Tensor(DType dtype, TensorTile tile, int vector, int accessW, int accessY, Vectors vectors)
       implements LayerNormLinearVariant {
 
     private TileProduct product() {
@@ -167,7 +200,7 @@ sealed interface LayerNormLinearVariant extends Variant {
     @Override
     public String name() {
       return "layer_norm_linear_%s_%s_v%d_w%d_y%d%s"
-          .formatted(dtype.text(), tile, vector, accessW, accessY, bias ? "_bias" : "");
+          .formatted(dtype.text(), tile, vector, accessW, accessY, vectors.name(dtype));
     }
 
     @Override
@@ -176,7 +209,7 @@ sealed interface LayerNormLinearVariant extends Variant {
     }
 
     private void write(KernelBuilder k) {
-      var problem = new Parameters(k, dtype, tile.m(), tile.n(), tile.warps());
+      var problem = new Parameters(k, dtype, vectors, tile.m(), tile.n(), tile.warps());
       var product = product().in(k);
       var a = product.product().a();
       Producer rows =
@@ -185,7 +218,7 @@ sealed interface LayerNormLinearVariant extends Variant {
       var columns = product.producerB(w, problem.tile.column());
       var sums = product.multiply(rows, columns, KRange.all(k, problem.depth));
       var y = new TensorMatmul.Destination(problem.y, problem.m, problem.n, accessY);
-      product.store(sums, problem.tile, y, () -> problem.epilogue(bias));
+      product.store(sums, problem.tile, y, problem::epilogue);
     }
 
     private Runnable normalize(KernelBuilder k, SharedTile to, Parameters problem, Int depth) {
@@ -207,7 +240,7 @@ sealed interface LayerNormLinearVariant extends Variant {
   }
 
   /** The FMA kernel for f32: a thread computes some rows of one column of a tile. */
-  record Fma(boolean bias) implements LayerNormLinearVariant {
+  record Fma(Vectors vectors) implements LayerNormLinearVariant {
 
     /** Rows and columns of a tile, and the depth of a stage. */
     static final int TILE = 32;
@@ -218,7 +251,7 @@ sealed interface LayerNormLinearVariant extends Variant {
 
     @Override
     public String name() {
-      return "layer_norm_linear_f32_%dx%d%s".formatted(TILE, TILE, bias ? "_bias" : "");
+      return "layer_norm_linear_f32_%dx%d%s".formatted(TILE, TILE, vectors.name(DType.F32));
     }
 
     @Override
@@ -227,7 +260,7 @@ sealed interface LayerNormLinearVariant extends Variant {
     }
 
     private void write(KernelBuilder k) {
-      var problem = new Parameters(k, DType.F32, TILE, TILE, THREADS / KernelBuilder.WARP);
+      var problem = new Parameters(k, DType.F32, vectors, TILE, TILE, THREADS / KernelBuilder.WARP);
       // one row per index along K; padded by one element, so that transposed stores hit different
       // banks
       var a = k.shared(Type.F32, TILE, TILE, TILE + 1);
@@ -262,7 +295,7 @@ sealed interface LayerNormLinearVariant extends Variant {
           });
       var column = problem.tile.column().plus(across);
       var inside = column.lt(problem.n);
-      var epilogue = problem.epilogue(bias);
+      var epilogue = problem.epilogue();
       var ofColumn = epilogue.column(column, problem.n);
       for (int i = 0; i < ROWS; i++) {
         var row = problem.tile.row().plus(down).plus(i);

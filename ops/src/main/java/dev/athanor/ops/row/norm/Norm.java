@@ -55,11 +55,11 @@ public enum Norm {
   /** Returns the inputs that all rows share. */
   List<Input> weights() {
     var gamma =
-        new Input("gamma", "[N]", RowShape.DTYPES, false, "scale factor of each column")
+        new Input("gamma", "[N]", RowShape.DTYPES, true, "scale factor of each column; default 1")
             .like("x", DType.F32)
             .or("weight");
     var beta =
-        new Input("beta", "[N]", RowShape.DTYPES, false, "offset of each column")
+        new Input("beta", "[N]", RowShape.DTYPES, true, "offset of each column; default 0")
             .like("gamma")
             .or("bias");
     return shifts() ? List.of(gamma, beta) : List.of(gamma);

@@ -12,35 +12,38 @@ import dev.athanor.ops.row.RowSchedule;
 import dev.athanor.ops.row.RowTile;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The gradients of {@code y = gamma · norm(x) + beta}. With g = grad · gamma and h = norm(x),
  * {@code dx = scale · (g − mean(g) − h · mean(g · h))}, without mean(g) for an RMS norm. Each team
  * sums {@code grad · h} and {@code grad} over its rows; {@link ColumnSums} then sums over the
- * teams. The kernel's parameters are {@code rows, n, grad, x, gamma, dx, dgamma, dbeta, epsilon};
- * dgamma and dbeta are f32 with a row for each team.
+ * teams. The kernel's parameters are {@code rows, n, grad, x, gamma, dx, dgamma, dbeta, epsilon},
+ * without the tensors that it does not access; dgamma and dbeta are f32 with a row for each team.
+ *
+ * @param scaled whether gamma is given; otherwise it is 1
  */
-public record NormBackwardFunction(Norm norm) implements RowFunction {
+public record NormBackwardFunction(Norm norm, boolean scaled) implements RowFunction {
 
   @Override
   public String name() {
-    return norm.word() + "_backward";
+    return norm.word() + "_backward" + (scaled ? "" : "_plain");
   }
 
   @Override
   public void write(KernelBuilder k, RowKernel kernel, RowSchedule rows) {
     var grads = kernel.input(k, "grad");
     var xs = kernel.input(k, "x");
-    var gamma = kernel.weights(k, "gamma");
+    var gamma = scaled ? Optional.of(kernel.weights(k, "gamma")) : Optional.<GlobalPointer>empty();
     var dxs = kernel.tensor(k, "dx");
     var partOfGamma = k.pointer("dgamma", Type.F32).row(rows.team(), rows.n);
-    var partOfBeta = k.pointer("dbeta", Type.F32).row(rows.team(), rows.n);
+    var partOfBeta =
+        norm.shifts()
+            ? Optional.of(k.pointer("dbeta", Type.F32).row(rows.team(), rows.n))
+            : Optional.<GlobalPointer>empty();
     var epsilon = k.real("epsilon", Type.F32);
     var dgamma = new TeamSums(k, kernel.tile(), rows, partOfGamma);
-    var dbeta =
-        norm.shifts()
-            ? List.of(new TeamSums(k, kernel.tile(), rows, partOfBeta))
-            : List.<TeamSums>of();
+    var dbeta = partOfBeta.map(sums -> new TeamSums(k, kernel.tile(), rows, sums));
     rows.forEach(row -> {
       var grad = row.of(grads);
       var x = row.of(xs);
@@ -51,9 +54,9 @@ public record NormBackwardFunction(Norm norm) implements RowFunction {
       var sumOfG = row.variable(0);
       var sumOfGh = row.variable(0);
       both.forEach((chunk, v) -> {
-        var gammas = chunk.load(gamma);
+        var gs = scaled(chunk, gamma, v.subList(chunk.elements(), v.size()));
         for (int i = 0; i < chunk.elements(); i++) {
-          var g = v.get(chunk.elements() + i).times(gammas.get(i));
+          var g = gs.get(i);
           sumOfGh.add(contribution(chunk, g, statistics.apply(v.get(i))));
           if (norm.shifts()) {
             sumOfG.add(g);
@@ -64,24 +67,37 @@ public record NormBackwardFunction(Norm norm) implements RowFunction {
       var sums = norm.shifts() ? row.sums(sumOfGh, sumOfG) : row.sums(sumOfGh);
       var means = sums.stream().map(sum -> sum.over(count)).toList();
       both.forEach((chunk, v) -> {
-        var gammas = chunk.load(gamma);
         var ofBeta = v.subList(chunk.elements(), v.size());
+        var gs = scaled(chunk, gamma, ofBeta);
         var ofX = new ArrayList<Real>();
         var ofGamma = new ArrayList<Real>();
         for (int i = 0; i < chunk.elements(); i++) {
           var h = statistics.apply(v.get(i));
-          var g = ofBeta.get(i).times(gammas.get(i));
+          var g = gs.get(i);
           var less = norm.shifts() ? g.minus(means.get(1)) : g;
           ofX.add(h.negate().fma(means.get(0), less).times(statistics.scale()));
           ofGamma.add(contribution(chunk, ofBeta.get(i), h));
         }
         chunk.store(dx, ofX);
         dgamma.add(row, chunk, ofGamma);
-        dbeta.forEach(each -> each.add(row, chunk, ofBeta));
+        dbeta.ifPresent(each -> each.add(row, chunk, ofBeta));
       });
     });
     dgamma.store();
-    dbeta.forEach(TeamSums::store);
+    dbeta.ifPresent(TeamSums::store);
+  }
+
+  /** Returns the products of a chunk of the gradient with gamma. */
+  private static List<Real> scaled(Chunk chunk, Optional<GlobalPointer> gamma, List<Real> grad) {
+    if (gamma.isEmpty()) {
+      return grad;
+    }
+    var gammas = chunk.load(gamma.get());
+    var products = new ArrayList<Real>();
+    for (int i = 0; i < grad.size(); i++) {
+      products.add(grad.get(i).times(gammas.get(i)));
+    }
+    return products;
   }
 
   /** Returns a product; zero outside the row, where the norm may be NaN. */

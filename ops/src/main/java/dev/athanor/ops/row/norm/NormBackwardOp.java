@@ -23,7 +23,10 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.function.LongToDoubleFunction;
 import java.util.random.RandomGenerator;
+import java.util.stream.Stream;
 
 /** The gradients of a normalization of rows. */
 public final class NormBackwardOp implements SampledOp {
@@ -42,7 +45,12 @@ public final class NormBackwardOp implements SampledOp {
     var gamma = norm.weights().getFirst();
     var outputs = new ArrayList<Output>();
     outputs.add(Output.of("dx", "[…, N]", "same as x", "the gradient with respect to x"));
-    outputs.add(Output.of("dgamma", "[N]", "same as gamma", "the gradient with respect to gamma"));
+    outputs.add(
+        Output.of(
+            "dgamma",
+            "[N]",
+            "same as gamma",
+            "the gradient with respect to gamma, also if gamma is omitted"));
     if (norm.shifts()) {
       outputs.add(Output.of("dbeta", "[N]", "same as gamma", "the gradient with respect to beta"));
     }
@@ -79,8 +87,9 @@ public final class NormBackwardOp implements SampledOp {
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var call = BoundInputs.of(description, inputs, attributes);
     var x = RowShape.of(inputs, "x");
-    var weights = call.dtype("gamma");
     var outputs = call.outputs();
+    var function = new NormBackwardFunction(norm, call.has("gamma"));
+    var weights = Objects.requireNonNull(outputs.get("dgamma")).dtype();
     var sums = norm.shifts() ? List.of("dgamma", "dbeta") : List.of("dgamma");
     int access = x.access(x.n());
     return new RowPlanner(x.rows(), x.n() / access, access, 4 * access)
@@ -88,22 +97,22 @@ public final class NormBackwardOp implements SampledOp {
             "%s of %s".formatted(description.name(), x.dtype().text()),
             capability,
             tile -> {
-              var kernel = new RowKernel(new NormBackwardFunction(norm), x.dtype(), weights, tile);
+              var kernel = new RowKernel(function, x.dtype(), weights, tile);
               int blocks =
                   Math.min(
                       Math.ceilDiv(x.rows(), ROWS_OF_TEAM * tile.rows()),
                       BLOCKS * capability.multiprocessors());
               int teams = Math.min(blocks * tile.rows(), x.rows());
               long bytes = (long) teams * x.n() * Float.BYTES;
-              var slots =
-                  List.of(
-                      Slot.input("grad"),
-                      Slot.input("x"),
-                      Slot.input("gamma"),
-                      Slot.output("dx"),
-                      new Slot.Workspace(0),
-                      new Slot.Workspace(norm.shifts() ? bytes : 0),
-                      Slot.of((float) attributes.number("epsilon")));
+              var slots = new ArrayList<Slot>();
+              Stream.of("grad", "x", "gamma")
+                  .filter(call::has)
+                  .forEach(name -> slots.add(Slot.input(name)));
+              slots.add(Slot.output("dx"));
+              for (int i = 0; i < sums.size(); i++) {
+                slots.add(new Slot.Workspace(i * bytes));
+              }
+              slots.add(Slot.of((float) attributes.number("epsilon")));
               var steps = new ArrayList<Step>();
               steps.add(RowPlanner.step(kernel, x, blocks, slots));
               for (int i = 0; i < sums.size(); i++) {
@@ -133,7 +142,8 @@ public final class NormBackwardOp implements SampledOp {
         new Backward(
             TensorReader.of(inputs, "grad"),
             TensorReader.of(inputs, "x"),
-            TensorReader.of(inputs, "gamma"),
+            RowShape.of(HostTensor.types(inputs), "x").n(),
+            TensorReader.of(inputs, "gamma", 1),
             attributes.number("epsilon"));
     var outputs = new LinkedHashMap<String, ReferenceOutput>();
     outputs.put("dx", ReferenceOutput.ofRows(backward.rows, backward.n, backward::dx));
@@ -148,17 +158,17 @@ public final class NormBackwardOp implements SampledOp {
   private final class Backward {
     private final TensorReader grad;
     private final TensorReader x;
-    private final TensorReader gamma;
+    private final LongToDoubleFunction gamma;
     private final double epsilon;
     private final int n;
     private final int rows;
 
-    Backward(TensorReader grad, TensorReader x, TensorReader gamma, double epsilon) {
+    Backward(TensorReader grad, TensorReader x, int n, LongToDoubleFunction gamma, double epsilon) {
       this.grad = grad;
       this.x = x;
       this.gamma = gamma;
       this.epsilon = epsilon;
-      n = (int) gamma.elements();
+      this.n = n;
       rows = (int) (x.elements() / n);
     }
 
@@ -168,12 +178,12 @@ public final class NormBackwardOp implements SampledOp {
       double meanOfG = 0;
       double meanOfGh = 0;
       for (int j = 0; j < n; j++) {
-        double g = grad.get(row * n + j) * gamma.get(j);
+        double g = grad.get(row * n + j) * gamma.applyAsDouble(j);
         meanOfG += norm.shifts() ? g / n : 0;
         meanOfGh += g * statistics.apply(values[j]) / n;
       }
       for (int j = 0; j < n; j++) {
-        double g = grad.get(row * n + j) * gamma.get(j);
+        double g = grad.get(row * n + j) * gamma.applyAsDouble(j);
         values[j] = statistics.scale() * (g - meanOfG - statistics.apply(values[j]) * meanOfGh);
       }
       return values;

@@ -7,6 +7,7 @@ import dev.athanor.ops.row.RowCases;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.random.RandomGenerator;
 
 /** Test cases of norms: rows of every length; large, shifted, constant and special numbers. */
@@ -37,6 +38,26 @@ public final class NormCases {
     }
     var special = new RowCases.Builder(op, random).special("x", DType.F16, 9, 14);
     cases.add(finish(special, norm, residual, 2, DType.F16, 9, 14));
+    cases.addAll(omitting(op, norm, residual, random, quick));
+    return cases;
+  }
+
+  /** Returns cases without gamma, without beta and without both. */
+  private static List<Op.Case> omitting(
+      Op op, Norm norm, boolean residual, RandomGenerator random, boolean quick) {
+    var cases = new ArrayList<Op.Case>();
+    int[] lengths = {65, 1024, 7, 33_004};
+    for (var omitted :
+        norm.shifts()
+            ? List.of(Set.of("gamma"), Set.of("beta"), Set.of("gamma", "beta"))
+            : List.of(Set.of("gamma"))) {
+      for (int number = 0; number < lengths.length; number += quick ? 2 : 1) {
+        int n = lengths[number];
+        var dtype = RowCases.DTYPES.get((number + omitted.size()) % RowCases.DTYPES.size());
+        var made = new RowCases.Builder(op, random).normal("x", 1, 1, dtype, 2, n);
+        cases.add(finish(made, norm, omitted, residual, number, dtype, 2, n));
+      }
+    }
     return cases;
   }
 
@@ -48,9 +69,24 @@ public final class NormCases {
       DType dtype,
       int rows,
       int n) {
+    return finish(made, norm, Set.of(), residual, number, dtype, rows, n);
+  }
+
+  private static Op.Case finish(
+      RowCases.Builder made,
+      Norm norm,
+      Set<String> omitted,
+      boolean residual,
+      int number,
+      DType dtype,
+      int rows,
+      int n) {
     var weights = number % 2 == 0 ? DType.F32 : dtype;
-    made.normal("gamma", 1, 0.5, weights, n).attribute("epsilon", number % 3 == 0 ? 1e-6 : 1e-5);
-    if (norm.shifts()) {
+    made.attribute("epsilon", number % 3 == 0 ? 1e-6 : 1e-5);
+    if (!omitted.contains("gamma")) {
+      made.normal("gamma", 1, 0.5, weights, n);
+    }
+    if (norm.shifts() && !omitted.contains("beta")) {
       made.normal("beta", weights, n);
     }
     if (!residual) {
@@ -66,21 +102,39 @@ public final class NormCases {
   }
 
   static List<Op.Case> backward(Op op, Norm norm, RandomGenerator random, boolean quick) {
-    return RowCases.sizes(
-        quick,
-        (number, dtype, rows, n) -> {
-          var tolerance = dtype == DType.F32 ? Tolerance.maximum(1e-3) : Tolerance.relative(1e-2);
-          var made =
-              new RowCases.Builder(op, random)
-                  .normal("x", number % 4 == 1 ? 10 : 0, 1, dtype, rows, n)
-                  .normal("grad", dtype, rows, n)
-                  .normal("gamma", 1, 0.5, number % 2 == 0 ? DType.F32 : dtype, n)
-                  .attribute("epsilon", 1e-5);
-          return made.within(
-              norm.shifts()
-                  ? Map.of("dx", tolerance, "dgamma", tolerance, "dbeta", tolerance)
-                  : Map.of("dx", tolerance, "dgamma", tolerance));
-        });
+    var cases =
+        new ArrayList<>(
+            RowCases.sizes(
+                quick,
+                (number, dtype, rows, n) -> {
+                  var made =
+                      gradient(op, random, number, dtype, rows, n)
+                          .normal("gamma", 1, 0.5, number % 2 == 0 ? DType.F32 : dtype, n);
+                  return within(made, norm, dtype);
+                }));
+    int[][] plain = {{9, 33}, {5, 1000}, {2, 33_004}};
+    for (int i = 0; i < (quick ? 1 : plain.length); i++) {
+      var dtype = RowCases.DTYPES.get(i);
+      var made = gradient(op, random, i, dtype, plain[i][0], plain[i][1]);
+      cases.add(within(made, norm, dtype));
+    }
+    return cases;
+  }
+
+  private static RowCases.Builder gradient(
+      Op op, RandomGenerator random, int number, DType dtype, int rows, int n) {
+    return new RowCases.Builder(op, random)
+        .normal("x", number % 4 == 1 ? 10 : 0, 1, dtype, rows, n)
+        .normal("grad", dtype, rows, n)
+        .attribute("epsilon", 1e-5);
+  }
+
+  private static Op.Case within(RowCases.Builder made, Norm norm, DType dtype) {
+    var tolerance = dtype == DType.F32 ? Tolerance.maximum(1e-3) : Tolerance.relative(1e-2);
+    return made.within(
+        norm.shifts()
+            ? Map.of("dx", tolerance, "dgamma", tolerance, "dbeta", tolerance)
+            : Map.of("dx", tolerance, "dgamma", tolerance));
   }
 
   /** Returns the tolerance of a norm. */

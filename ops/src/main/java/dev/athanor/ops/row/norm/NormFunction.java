@@ -8,12 +8,20 @@ import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.RowSchedule;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /**
  * {@code gamma · norm(x) + beta}, with a residual added before or after. The kernel's parameters
- * are {@code rows, n, x, residual, gamma, beta, y, sum, epsilon}.
+ * are {@code rows, n, x, residual, gamma, beta, y, sum, epsilon}, without the tensors that it does
+ * not access.
+ *
+ * @param gamma whether the normalized values are scaled
+ * @param beta whether an offset is added
  */
-public record NormFunction(Norm norm, Residual residual) implements RowFunction {
+public record NormFunction(Norm norm, Residual residual, boolean gamma, boolean beta)
+    implements RowFunction {
 
   /**
    * Bytes of weights and residual that a thread loads at once. More would take registers and lower
@@ -39,72 +47,87 @@ public record NormFunction(Norm norm, Residual residual) implements RowFunction 
 
   @Override
   public String name() {
+    var word = norm.word() + weights();
     return switch (residual) {
-      case NONE -> norm.word();
-      case PRE -> "residual_%s_pre".formatted(norm.word());
-      case POST -> "residual_%s_post".formatted(norm.word());
+      case NONE -> word;
+      case PRE -> "residual_%s_pre".formatted(word);
+      case POST -> "residual_%s_post".formatted(word);
     };
+  }
+
+  /** Returns the weights in names; nothing if all that the norm takes are given. */
+  private String weights() {
+    if (gamma && beta == norm.shifts()) {
+      return "";
+    }
+    return gamma ? "_gamma" : beta ? "_beta" : "_plain";
   }
 
   @Override
   public void write(KernelBuilder k, RowKernel kernel, RowSchedule rows) {
     var row = rows.row();
     var x = row.of(kernel.input(k, "x"));
-    var other = row.of(kernel.input(k, "residual"));
-    var gamma = kernel.weights(k, "gamma");
-    var beta = kernel.weights(k, "beta");
+    var other = given(residual != Residual.NONE, () -> row.of(kernel.input(k, "residual")));
+    var scales = given(gamma, () -> kernel.weights(k, "gamma"));
+    var offsets = given(beta, () -> kernel.weights(k, "beta"));
     var y = row.of(kernel.tensor(k, "y"));
-    var sum = row.of(kernel.tensor(k, "sum"));
+    var sum = given(residual == Residual.PRE, () -> row.of(kernel.tensor(k, "sum")));
     var epsilon = k.real("epsilon", Type.F32);
 
+    var before = other.filter(_ -> residual == Residual.PRE);
+    var after = other.filter(_ -> residual == Residual.POST);
     var values =
         row.read(
             row.inOrder(),
             chunk ->
-                residual == Residual.PRE ? sums(chunk.load(x), chunk.load(other)) : chunk.load(x));
+                before.map(r -> sums(chunk.load(x), chunk.load(r))).orElseGet(() -> chunk.load(x)));
     var statistics = norm.of(row, values, epsilon);
     values.forEachWith(
         chunksAtOnce(kernel),
         (chunk, v) -> {
-          if (residual == Residual.PRE) {
-            // store before the weights take registers
-            chunk.store(sum, v);
-          }
-          var others = new ArrayList<>(chunk.load(gamma));
-          if (norm.shifts()) {
-            others.addAll(chunk.load(beta));
-          }
-          if (residual == Residual.POST) {
-            others.addAll(chunk.load(other));
-          }
-          return others;
+          // store before the weights take registers
+          sum.ifPresent(to -> chunk.store(to, v));
+          return Stream.of(scales, offsets, after)
+              .flatMap(Optional::stream)
+              .flatMap(tensor -> chunk.load(tensor).stream())
+              .toList();
         },
         (chunk, v, others) -> {
           int n = chunk.elements();
-          var scaled = new ArrayList<Real>();
+          var affine = new ArrayList<Real>();
           for (int i = 0; i < n; i++) {
-            var normal = statistics.apply(v.get(i));
-            var factor = others.get(i);
-            scaled.add(
-                norm.shifts() ? normal.fma(factor, others.get(n + i)) : normal.times(factor));
+            affine.add(affine(statistics.apply(v.get(i)), others, n, i));
           }
           chunk.store(
               y,
-              residual == Residual.POST
-                  ? sums(scaled, others.subList(others.size() - n, others.size()))
-                  : scaled);
+              after.isPresent()
+                  ? sums(affine, others.subList(others.size() - n, others.size()))
+                  : affine);
         });
+  }
+
+  private static <T> Optional<T> given(boolean given, Supplier<T> declare) {
+    return given ? Optional.of(declare.get()) : Optional.empty();
+  }
+
+  /** Applies the weights, which come first among the others of a chunk of n elements. */
+  private Real affine(Real normal, List<Real> others, int n, int i) {
+    if (!gamma) {
+      return beta ? normal.plus(others.get(i)) : normal;
+    }
+    var factor = others.get(i);
+    return beta ? normal.fma(factor, others.get(n + i)) : normal.times(factor);
   }
 
   /** Returns the number of chunks whose weights are loaded at once. */
   private int chunksAtOnce(RowKernel kernel) {
     var tile = kernel.tile();
     int most = tile.team() < LARGE_TEAM ? BYTES_AT_ONCE : BYTES_OF_LARGE_TEAM;
-    int bytes = (norm.shifts() ? 2 : 1) * kernel.weights().bytes();
+    int bytes = ((gamma ? 1 : 0) + (beta ? 1 : 0)) * kernel.weights().bytes();
     if (residual == Residual.POST) {
       bytes += kernel.dtype().bytes();
     }
-    return Math.max(1, most / (bytes * tile.access()));
+    return Math.max(1, most / Math.max(1, bytes * tile.access()));
   }
 
   private static List<Real> sums(List<Real> a, List<Real> b) {

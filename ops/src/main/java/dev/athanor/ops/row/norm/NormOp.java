@@ -28,6 +28,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.LongFunction;
 import java.util.random.RandomGenerator;
+import java.util.stream.Stream;
 
 /** A normalization of rows, with weights and an optional residual. */
 public final class NormOp implements SampledOp {
@@ -106,24 +107,22 @@ public final class NormOp implements SampledOp {
     var x = RowShape.of(inputs, "x");
     var order = residual(attributes);
     var outputs = call.outputs();
-    var function = new NormFunction(norm, order);
-    // placeholders for tensors that the kernel never accesses
-    var slots =
-        List.of(
-            Slot.input("x"),
-            Slot.input(residual ? "residual" : "x"),
-            Slot.input("gamma"),
-            Slot.input(norm.shifts() ? "beta" : "gamma"),
-            Slot.output("y"),
-            Slot.output(order == Residual.PRE ? "sum" : "y"),
-            Slot.of((float) attributes.number("epsilon")));
+    var function = new NormFunction(norm, order, call.has("gamma"), call.has("beta"));
+    var slots = new ArrayList<Slot>();
+    description.inputs().stream()
+        .map(Input::name)
+        .filter(call::has)
+        .forEach(name -> slots.add(Slot.input(name)));
+    outputs.keySet().forEach(name -> slots.add(Slot.output(name)));
+    slots.add(Slot.of((float) attributes.number("epsilon")));
+    var weights =
+        Stream.of("gamma", "beta").filter(call::has).map(call::dtype).findFirst().orElse(x.dtype());
     return RowPlanner.of(x)
         .plans(
             "%s of %s".formatted(description.name(), x.dtype().text()),
             capability,
             tile ->
-                RowPlanner.Launches.of(
-                    new RowKernel(function, x.dtype(), call.dtype("gamma"), tile), x, slots),
+                RowPlanner.Launches.of(new RowKernel(function, x.dtype(), weights, tile), x, slots),
             outputs,
             Plan.Cost.of((double) flops() * x.tensor().shape().elements(), inputs, outputs));
   }
@@ -133,15 +132,15 @@ public final class NormOp implements SampledOp {
       Map<String, HostTensor> inputs, Attributes attributes) {
     var order = residual(attributes);
     var x = TensorReader.of(inputs, "x");
-    var other = TensorReader.of(inputs, residual ? "residual" : "x");
-    var gamma = TensorReader.of(inputs, "gamma");
-    var beta = TensorReader.of(inputs, norm.shifts() ? "beta" : "gamma");
-    int n = (int) gamma.elements();
+    var other = TensorReader.of(inputs, "residual", 0);
+    var gamma = TensorReader.of(inputs, "gamma", 1);
+    var beta = TensorReader.of(inputs, "beta", 0);
+    int n = RowShape.of(HostTensor.types(inputs), "x").n();
     LongFunction<double[]> sum =
         row -> {
           var values = x.get(row * n, n);
           for (int j = 0; j < n && order == Residual.PRE; j++) {
-            values[j] += other.get(row * n + j);
+            values[j] += other.applyAsDouble(row * n + j);
           }
           return values;
         };
@@ -151,9 +150,9 @@ public final class NormOp implements SampledOp {
           var statistics = norm.reference(values, attributes.number("epsilon"));
           for (int j = 0; j < n; j++) {
             values[j] =
-                statistics.apply(values[j]) * gamma.get(j)
-                    + (norm.shifts() ? beta.get(j) : 0)
-                    + (order == Residual.POST ? other.get(row * n + j) : 0);
+                statistics.apply(values[j]) * gamma.applyAsDouble(j)
+                    + beta.applyAsDouble(j)
+                    + (order == Residual.POST ? other.applyAsDouble(row * n + j) : 0);
           }
           return values;
         };

@@ -46,8 +46,8 @@ public final class NormRopeOp implements SampledOp {
                       "weight",
                       "[heads · headDim]",
                       RowShape.DTYPES,
-                      false,
-                      "scale factor of each column; same dtype as x, or f32")
+                      true,
+                      "scale factor of each column, default 1; same dtype as x, or f32")
                   .or("gamma"),
               new Input(
                   "cos",
@@ -120,8 +120,11 @@ public final class NormRopeOp implements SampledOp {
         (int) headDim,
         interleaved(attributes),
         Optional.of(
-            new RopeProblem.Weighted(
-                x.weights(inputs, "weight"), (float) attributes.number("epsilon"))),
+            new RopeProblem.Norm(
+                Optional.of("weight")
+                    .filter(inputs::containsKey)
+                    .map(name -> x.weights(inputs, name)),
+                (float) attributes.number("epsilon"))),
         RopeTables.given(x, inputs, sequence, sequence, (int) headDim / 2, "[P, headDim / 2]"));
   }
 
@@ -133,7 +136,7 @@ public final class NormRopeOp implements SampledOp {
     var problem = problem(shape, types, attributes);
     int n = shape.n();
     var x = TensorReader.of(inputs, "x");
-    var weight = TensorReader.of(inputs, "weight");
+    var weight = TensorReader.of(inputs, "weight", 1);
     return Map.of(
         "y",
         ReferenceOutput.ofRows(
@@ -143,7 +146,7 @@ public final class NormRopeOp implements SampledOp {
               var h = x.get(row * n, n);
               var statistics = Norm.RMS.reference(h, attributes.number("epsilon"));
               for (int j = 0; j < n; j++) {
-                h[j] = statistics.apply(h[j]) * weight.get(j);
+                h[j] = statistics.apply(h[j]) * weight.applyAsDouble(j);
               }
               return problem.rotate(h, row, inputs);
             }));

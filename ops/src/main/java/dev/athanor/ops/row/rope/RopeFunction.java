@@ -15,30 +15,38 @@ import dev.athanor.ops.row.RowSchedule;
 import dev.athanor.ops.row.norm.Norm;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Rotary embedding of all heads of a position, which form a row: pair i of a head is rotated by the
  * angle in a table for the position and i. The kernel's parameters are {@code rows, n, x, weight,
- * cos, sin, positions, y, headDim, half, tableRows, period, epsilon}; {@code half} is the number of
- * rotated pairs of a head, {@code tableRows} the number of rows of the tables, and {@code period}
- * the number of rows after which the positions repeat.
+ * cos, sin, positions, y, headDim, half, tableRows, period, epsilon}, without the tensors that it
+ * does not access; {@code half} is the number of rotated pairs of a head, {@code tableRows} the
+ * number of rows of the tables, and {@code period} the number of rows after which the positions
+ * repeat.
  *
  * @param interleaved whether the elements of a pair are neighbors; otherwise one is in the first
  *     and one in the second half of the rotated part
- * @param norm whether an RMS norm with weights is applied to the row first
+ * @param norm whether an RMS norm is applied to the row first
+ * @param weighted whether the norm has weights
  * @param rest whether heads have elements that are copied unchanged
  * @param positions whether positions select the rows of the tables
  * @param table dtype of the tables
  */
 public record RopeFunction(
-    boolean interleaved, boolean norm, boolean rest, boolean positions, DType table)
+    boolean interleaved,
+    boolean norm,
+    boolean weighted,
+    boolean rest,
+    boolean positions,
+    DType table)
     implements RowFunction {
 
   @Override
   public String name() {
     return "%srope_%s_%s%s%s"
         .formatted(
-            norm ? "rms_norm_" : "",
+            norm ? weighted ? "rms_norm_" : "rms_norm_plain_" : "",
             interleaved ? "interleaved" : "half",
             table.text(),
             rest ? "_rest" : "",
@@ -54,10 +62,12 @@ public record RopeFunction(
   public void write(KernelBuilder k, RowKernel kernel, RowSchedule rows) {
     var row = rows.row();
     var x = row.of(kernel.tensor(k, "x"));
-    var weight = kernel.weights(k, "weight");
+    var weight =
+        weighted ? Optional.of(kernel.weights(k, "weight")) : Optional.<GlobalPointer>empty();
     var cosines = k.pointer("cos", RowKernel.type(table));
     var sines = k.pointer("sin", RowKernel.type(table));
-    var indices = k.pointer("positions", Type.S32);
+    var indices =
+        positions ? Optional.of(k.pointer("positions", Type.S32)) : Optional.<GlobalPointer>empty();
     var y = row.of(kernel.tensor(k, "y"));
     var headDim = k.integer("headDim");
     var half = k.integer("half");
@@ -76,16 +86,16 @@ public record RopeFunction(
                 access),
             chunk -> chunk.load(x));
     var own = row.index.rem(period);
-    var position = positions ? indices.load(own).integer() : own;
+    var position = indices.map(of -> of.load(own).integer()).orElse(own);
     var cosine = cosines.row(position, half);
     var sine = sines.row(position, half);
     var statistics = norm ? List.of(Norm.RMS.of(row, values, epsilon)) : List.<Norm.Statistics>of();
     values.forEach((chunk, v) -> {
       var rotated = new ArrayList<>(v);
       for (var each : statistics) {
-        var weights = chunk.load(weight);
+        var weights = weight.map(chunk::load).orElse(List.of());
         rotated.replaceAll(each::apply);
-        for (int i = 0; i < rotated.size(); i++) {
+        for (int i = 0; i < weights.size(); i++) {
           rotated.set(i, rotated.get(i).times(weights.get(i)));
         }
       }

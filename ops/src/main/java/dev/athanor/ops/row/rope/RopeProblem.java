@@ -25,10 +25,14 @@ import java.util.Optional;
  * @param norm the preceding norm, if any
  */
 record RopeProblem(
-    RowShape x, int headDim, boolean interleaved, Optional<Weighted> norm, RopeTables tables) {
+    RowShape x, int headDim, boolean interleaved, Optional<Norm> norm, RopeTables tables) {
 
-  /** An RMS norm and the dtype of its weights. */
-  record Weighted(DType weights, float epsilon) {}
+  /**
+   * An RMS norm.
+   *
+   * @param weights dtype of its weights, if any
+   */
+  record Norm(Optional<DType> weights, float epsilon) {}
 
   List<LaunchPlan> plans(String op, Map<String, TensorType> inputs, Capability capability) {
     int rest = headDim - 2 * tables.half();
@@ -36,7 +40,13 @@ record RopeProblem(
     int access =
         interleaved ? x.access(headDim | 2 * tables.half()) : x.access(headDim | tables.half());
     var function =
-        new RopeFunction(interleaved, norm.isPresent(), rest > 0, tables.indexed(), tables.dtype());
+        new RopeFunction(
+            interleaved,
+            norm.isPresent(),
+            weights().isPresent(),
+            rest > 0,
+            tables.indexed(),
+            tables.dtype());
     var outputs = Map.of("y", x.tensor());
     int pairs = function.pairs(access);
     long groups = (long) x.n() / headDim * (tables.half() / pairs);
@@ -52,24 +62,28 @@ record RopeProblem(
   }
 
   private List<Step> steps(RopeFunction function, RowTile tile) {
-    var weights = norm.map(Weighted::weights).orElse(x.dtype());
-    var slots =
+    var slots = new ArrayList<>(List.of(Slot.input("x")));
+    weights().ifPresent(_ -> slots.add(Slot.input("weight")));
+    slots.addAll(List.of(tables.cos(), tables.sin()));
+    if (tables.indexed()) {
+      slots.add(Slot.input("positions"));
+    }
+    slots.addAll(
         List.of(
-            Slot.input("x"),
-            // placeholders for tensors that the kernel never reads
-            Slot.input(norm.isPresent() ? "weight" : "x"),
-            tables.cos(),
-            tables.sin(),
-            Slot.input(tables.indexed() ? "positions" : "x"),
             Slot.output("y"),
             Slot.of(headDim),
             Slot.of(tables.half()),
             Slot.of(tables.rows()),
             Slot.of(tables.period()),
-            Slot.of(norm.map(Weighted::epsilon).orElse(0f)));
+            Slot.of(norm.map(Norm::epsilon).orElse(0f))));
+    var kernel = new RowKernel(function, x.dtype(), weights().orElse(x.dtype()), tile);
     var steps = new ArrayList<>(tables.steps());
-    steps.add(RowPlanner.step(new RowKernel(function, x.dtype(), weights, tile), x, slots));
+    steps.add(RowPlanner.step(kernel, x, slots));
     return steps;
+  }
+
+  private Optional<DType> weights() {
+    return norm.flatMap(Norm::weights);
   }
 
   /** Rotates the pairs of a row, in float64. */

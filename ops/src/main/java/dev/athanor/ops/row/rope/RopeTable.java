@@ -1,17 +1,20 @@
 package dev.athanor.ops.row.rope;
 
+import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Variant;
+import java.util.Optional;
 
 /**
  * A kernel that computes cosines and sines of the angles {@code position · 2^(i · step)} for {@code
  * 0 <= i < half}, as two f32 matrices with a row for each position. The step is −2 · log2(theta) /
- * rotaryDim. The kernel's parameters are {@code cos, sin, positions, rows, half, step}. The
- * arithmetic is f64 until the final rounding, since f32 represents an angle of 10^6 only to 0.06.
+ * rotaryDim. The kernel's parameters are {@code cos, sin, positions, rows, half, step}, without
+ * positions if they are not given. The arithmetic is f64 until the final rounding, since f32
+ * represents an angle of 10^6 only to 0.06.
  *
  * @param positions whether positions are given; otherwise they are 0, 1, …
  */
@@ -38,7 +41,10 @@ record RopeTable(boolean positions) implements Variant {
         k -> {
           var cosines = k.pointer("cos", Type.F32);
           var sines = k.pointer("sin", Type.F32);
-          var given = k.pointer("positions", Type.S32);
+          var given =
+              positions
+                  ? Optional.of(k.pointer("positions", Type.S32))
+                  : Optional.<GlobalPointer>empty();
           var rows = k.integer("rows");
           var half = k.integer("half");
           var step = k.real("step", Type.F64);
@@ -47,7 +53,7 @@ record RopeTable(boolean positions) implements Variant {
           k.when(
               row.lt(rows),
               () -> {
-                var position = positions ? given.load(row).integer() : row;
+                var position = given.map(of -> of.load(row).integer()).orElse(row);
                 var frequency = power(index.rem(half).real(Type.F64).times(step));
                 cosineAndSine(
                     position.real(Type.F64).times(frequency),

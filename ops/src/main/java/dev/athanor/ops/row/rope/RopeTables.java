@@ -7,6 +7,7 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.row.RowShape;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -86,19 +87,17 @@ record RopeTables(
       return List.of();
     }
     double step = -Math.log(theta.get()) / Math.log(2) / half;
+    var slots = new ArrayList<>(List.of(cos(), sin()));
+    if (positions) {
+      slots.add(Slot.input("positions"));
+    }
+    slots.addAll(List.of(Slot.of(period), Slot.of(half), Slot.of(step)));
     return List.of(
         new Step(
             new RopeTable(positions),
             Dim3.of(Math.ceilDiv(period * half, RopeTable.THREADS)),
             RopeTable.THREADS,
             0,
-            List.of(
-                cos(),
-                sin(),
-                // a kernel without positions never reads the pointer
-                positions ? Slot.input("positions") : cos(),
-                Slot.of(period),
-                Slot.of(half),
-                Slot.of(step))));
+            slots));
   }
 }

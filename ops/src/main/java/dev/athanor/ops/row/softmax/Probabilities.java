@@ -9,19 +9,20 @@ import dev.athanor.ops.row.Row;
 import dev.athanor.ops.row.RowKernel;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * A row of the output of softmax.
  *
- * @param mask a row of bytes, 0 for dropped elements; not read without dropout
+ * @param mask a row of bytes, 0 for dropped elements; empty without dropout
  */
-record Probabilities(GlobalPointer mask, GlobalPointer y, boolean dropout) {
+record Probabilities(Optional<GlobalPointer> mask, GlobalPointer y) {
 
-  /** Declares the parameters {@code mask} and {@code y}. */
+  /** Declares the parameters {@code mask}, if there is dropout, and {@code y}. */
   static Probabilities of(KernelBuilder k, RowKernel kernel, Row row, boolean dropout) {
-    var masks = k.input("mask", Type.U8);
-    var y = row.of(kernel.tensor(k, "y"));
-    return new Probabilities(dropout ? row.of(masks) : masks, y, dropout);
+    var mask =
+        dropout ? Optional.of(row.of(k.input("mask", Type.U8))) : Optional.<GlobalPointer>empty();
+    return new Probabilities(mask, row.of(kernel.tensor(k, "y")));
   }
 
   /** Stores powers times a factor; zeros for dropped elements. */
@@ -31,10 +32,10 @@ record Probabilities(GlobalPointer mask, GlobalPointer y, boolean dropout) {
   }
 
   private List<Real> kept(Chunk chunk, List<Real> values) {
-    if (!dropout) {
+    if (mask.isEmpty()) {
       return values;
     }
-    var flags = chunk.loadFlags(mask);
+    var flags = chunk.loadFlags(mask.get());
     var kept = new ArrayList<Real>();
     for (int i = 0; i < values.size(); i++) {
       var v = values.get(i);

@@ -106,15 +106,12 @@ public final class Softmax implements SampledOp {
     double probability = dropout ? attributes.number("probability") : 0;
     boolean causal = attributes.flag("causal");
     var scale = Slot.of((float) (attributes.number("scale") / Math.log(2)));
-    var slots =
-        List.of(
-            Slot.input("x"),
-            // a kernel without dropout never reads the pointer
-            Slot.input(dropout ? "mask" : "x"),
-            Slot.output("y"),
-            scale,
-            Slot.of((float) kept(probability)),
-            Slot.of(queries));
+    var slots = new ArrayList<Slot>();
+    description.inputs().forEach(input -> slots.add(Slot.input(input.name())));
+    slots.add(Slot.output("y"));
+    slots.add(scale);
+    slots.add(Slot.of((float) kept(probability)));
+    slots.add(Slot.of(queries));
     return RowPlanner.of(x)
         .plans(
             "%s of %s".formatted(description.name(), x.dtype().text()),
@@ -162,7 +159,7 @@ public final class Softmax implements SampledOp {
       Map<String, HostTensor> inputs, Attributes attributes) {
     var shape = RowShape.of(HostTensor.types(inputs), "x");
     var x = TensorReader.of(inputs, "x");
-    var mask = TensorReader.of(inputs, dropout ? "mask" : "x");
+    var mask = TensorReader.of(inputs, "mask", 1);
     int n = shape.n();
     int queries = queries(shape, attributes);
     return Map.of(
@@ -175,7 +172,7 @@ public final class Softmax implements SampledOp {
               var y = softmax(x.get(row * n, n), keys, attributes.number("scale"));
               for (int j = 0; j < n && dropout; j++) {
                 double factor = kept(attributes.number("probability"));
-                y[j] = mask.get(row * n + j) == 0 ? 0 : y[j] * factor;
+                y[j] = mask.applyAsDouble(row * n + j) == 0 ? 0 : y[j] * factor;
               }
               return y;
             }));

@@ -7,9 +7,9 @@ import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.RowSchedule;
 
 /**
- * Softmax. The kernel's parameters are {@code rows, n, x, mask, y, scale, keep, queries}; {@code
- * scale} is the scale times log2(e), {@code keep} the factor of elements that dropout keeps, and
- * {@code queries} the number of rows of a causal matrix.
+ * Softmax. The kernel's parameters are {@code rows, n, x, mask, y, scale, keep, queries}, without
+ * the mask if there is no dropout; {@code scale} is the scale times log2(e), {@code keep} the
+ * factor of elements that dropout keeps, and {@code queries} the number of rows of a causal matrix.
  *
  * @param causal whether row i of S sees only the elements up to i + n − S
  * @param dropout whether elements are dropped where the mask is 0

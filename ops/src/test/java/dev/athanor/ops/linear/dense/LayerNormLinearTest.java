@@ -97,7 +97,12 @@ class LayerNormLinearTest {
         "beta",
         TensorType.of(DType.F32, 8),
         OpException.UnsupportedDType.class,
-        "beta is f32 but x is f16; they must be the same");
+        "beta is f32 but gamma is f16; they must be the same");
+    assertRejected(
+        "bias",
+        TensorType.of(DType.BF16, 5),
+        OpException.UnsupportedDType.class,
+        "bias is bf16 but x is f16; it must be that or f32");
     assertRejected(
         "x",
         TensorType.of(DType.F16),

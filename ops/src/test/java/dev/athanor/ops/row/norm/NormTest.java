@@ -1,17 +1,21 @@
 package dev.athanor.ops.row.norm;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
+import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tensors;
+import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.row.RowCases;
 import dev.athanor.testing.TestTier;
@@ -21,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
+import java.util.Set;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -113,6 +118,50 @@ class NormTest {
         Runner.check(op, inputs(op, x, 1, 0), epsilon(op, 1e-5), Tolerance.maximum(1e-5));
       }
     }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"layer-norm", "rms-norm", "residual-layer-norm", "residual-rms-norm"})
+  void omittedWeightsEqualOnesAndZeros(String name) {
+    var op = Runner.op(name);
+    var draw = new Draw(new Random(19));
+    var all = inputs(op, draw.normal(DType.F16, 3, 100), 1, 0);
+    if (name.startsWith("residual")) {
+      all.put("residual", draw.normal(DType.F16, 3, 100));
+    }
+    for (var omitted : List.of(Set.of("gamma"), Set.of("beta"), Set.of("gamma", "beta"))) {
+      var given = new HashMap<>(all);
+      given.keySet().removeAll(omitted);
+      var plans = Runner.plans(op, given, epsilon(op, 1e-5));
+      var complete = Runner.plans(op, all, epsilon(op, 1e-5));
+      for (int i = 0; i < plans.size(); i++) {
+        assertThat(y(Runner.run(plans.get(i), given)))
+            .containsExactly(y(Runner.run(complete.get(i), all)));
+        assertThat(plans.get(i).kernels().getFirst().parameters())
+            .extracting(Parameter::name)
+            .doesNotContainAnyElementsOf(omitted);
+      }
+    }
+  }
+
+  /** Without gamma, its gradient has the dtype of x. */
+  @Test
+  void gradientsOfOmittedWeightsHaveTheDtypeOfX() {
+    var op = Runner.op("layer-norm-backward");
+    var type = TensorType.of(DType.BF16, 4, 6);
+    var plan = op.plan(Map.of("grad", type, "x", type), epsilon(op, 1e-5), TestDevices.H200);
+    assertThat(plan.outputs())
+        .containsEntry("dgamma", TensorType.of(DType.BF16, 6))
+        .containsEntry("dbeta", TensorType.of(DType.BF16, 6));
+  }
+
+  @Test
+  void rejectsBetaThatDoesNotMatchXIfGammaIsOmitted() {
+    var op = Runner.op("layer-norm");
+    var types = Map.of("x", TensorType.of(DType.F16, 4, 6), "beta", TensorType.of(DType.BF16, 6));
+    assertThatThrownBy(() -> op.plan(types, epsilon(op, 1e-5), TestDevices.H200))
+        .isInstanceOf(OpException.UnsupportedDType.class)
+        .hasMessage("beta is bf16 but x is f16; it must be that or f32");
   }
 
   /** NaN and infinity produce NaN in their row; subnormal numbers are handled like others. */
