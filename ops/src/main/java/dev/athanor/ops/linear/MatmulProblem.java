@@ -61,7 +61,7 @@ public record MatmulProblem(
     var out = outDType(a.dtype(), attributes.choice("outDtype"));
     var likeBias = isFp8(a.dtype()) ? out : a.dtype();
     if (bias != null) {
-      requireSame("bias", bias.dtype(), isFp8(a.dtype()) ? "c" : "a", likeBias, "bias");
+      requireBias(bias.dtype(), isFp8(a.dtype()) ? "c" : "a", likeBias);
     }
     boolean tf32 = attributes.choice("precision").equals("tf32");
     if (tf32 && a.dtype() != DType.F32) {
@@ -90,6 +90,20 @@ public record MatmulProblem(
             activation,
             out),
         a.dtype() == DType.F64 ? attributes.number("alpha") : Checks.single(attributes, "alpha"));
+  }
+
+  private static void requireBias(DType given, String like, DType expected) {
+    boolean mayBeSingle = expected != DType.F64 && expected != DType.F32;
+    if (given != expected && !(mayBeSingle && given == DType.F32)) {
+      throw new OpException.UnsupportedDType(
+          "bias",
+          "bias is %s but %s is %s; %s"
+              .formatted(
+                  given.text(),
+                  like,
+                  expected.text(),
+                  mayBeSingle ? "it must be that or f32" : "they must be the same"));
+    }
   }
 
   private static boolean isFp8(DType dtype) {

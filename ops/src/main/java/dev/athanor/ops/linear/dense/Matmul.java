@@ -46,7 +46,8 @@ public final class Matmul implements SampledOp {
                   "[N]",
                   ProductDescription.NUMBERS,
                   true,
-                  "the bias, added to each row; same dtype as a, or as c for 8-bit a")),
+                  "the bias, added to each row; same dtype as a, or as c for 8-bit a, or"
+                      + " f32 unless a is f64")),
           List.of(
               ProductDescription.transposeA("a is", "[…, K, M]"),
               ProductDescription.transposeB("b is"),

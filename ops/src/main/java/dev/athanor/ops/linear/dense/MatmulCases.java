@@ -96,9 +96,25 @@ final class MatmulCases {
         make(random, DType.F32, Shape.of(2, 1), Shape.of(3), new int[] {1, 9, 7}, Map.of(), true));
     cases.add(
         make(random, DType.F16, Shape.of(2, 1), Shape.of(3), new int[] {9, 1, 7}, Map.of(), false));
+    for (var dtype : List.of(DType.F16, DType.BF16)) {
+      for (int[] size : List.of(new int[] {33, 72, 64}, new int[] {17, 19, 31})) {
+        cases.add(
+            withSingleBias(make(random, dtype, Shape.of(), Shape.of(), size, Map.of(), true)));
+      }
+    }
     cases.addAll(TensorCases.of(random, quick));
     cases.addAll(SimtCases.of(random, quick));
     return cases;
+  }
+
+  /** Returns a case with a bias of f32. */
+  private static Case withSingleBias(Case of) {
+    var inputs = new HashMap<>(of.inputs());
+    inputs.computeIfPresent(
+        "bias",
+        (_, bias) ->
+            HostTensor.of(new TensorType(DType.F32, bias.type().shape()), bias.toDoubles()));
+    return new Case(inputs, of.attributes(), of.tolerances());
   }
 
   static Case make(

@@ -220,12 +220,12 @@ class MatmulPlannerTest {
         OpException.UnsupportedDType.class,
         "precision tf32 requires f32 inputs, got f16");
     var withBias = inputs(DType.E4M3, 2, 2, 2);
-    withBias.put("bias", TensorType.of(DType.F32, 2));
+    withBias.put("bias", TensorType.of(DType.BF16, 2));
     assertRejected(
         withBias,
         Map.of("outDtype", "f16"),
         OpException.UnsupportedDType.class,
-        "bias is f32 but c is f16; they must be the same");
+        "bias is bf16 but c is f16; it must be that or f32");
     assertRejected(
         Map.of("a", TensorType.of(DType.E4M3, 2, 3), "b", TensorType.of(DType.F16, 3, 5)),
         Map.of(),
