@@ -10,6 +10,7 @@ import dev.athanor.ops.Tolerance;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -26,6 +27,7 @@ import java.util.Set;
  * @param cap the softcap; 0 for none
  * @param window 0 for none
  * @param leading the dimensions of q before its last two
+ * @param mask the input that hides keys or adds to scores
  */
 public record AttentionProblem(
     DType dtype,
@@ -40,7 +42,8 @@ public record AttentionProblem(
     double scale,
     double cap,
     int window,
-    Shape leading) {
+    Shape leading,
+    Optional<Mask> mask) {
 
   /** The dtypes of queries, keys and values. */
   public static final Set<DType> DTYPES = Set.of(DType.F32, DType.F16, DType.BF16);
@@ -90,8 +93,8 @@ public record AttentionProblem(
   /**
    * Returns the problem of inputs whose shapes match the description.
    *
-   * @throws OpException if the numbers of heads do not fit together, or an extent or the softcap is
-   *     out of range
+   * @throws OpException if the numbers of heads do not fit together, the mask does not broadcast,
+   *     or an extent or the softcap is out of range
    */
   public static AttentionProblem of(Map<String, TensorType> inputs, Attributes attributes) {
     var q = input(inputs, "q");
@@ -117,6 +120,8 @@ public record AttentionProblem(
     // if positions are equal or unused, both alignments share one kernel
     boolean topLeft =
         attributes.choice(ALIGNMENT).equals(TOP_LEFT) && queries != keys && (causal || window > 0);
+    var mask = Mask.of(inputs, q.shape().leading(2), queries, keys);
+    boolean bias = mask.map(Mask::dtype).filter(Mask::isBias).isPresent();
     return new AttentionProblem(
         q.dtype(),
         batch,
@@ -126,11 +131,12 @@ public record AttentionProblem(
         keys,
         d,
         dv,
-        new Score(topLeft, causal, window > 0, cap > 0),
+        new Score(topLeft, causal, window > 0, cap > 0, bias),
         scale(attributes, d),
         cap,
         window,
-        q.shape().leading(2));
+        q.shape().leading(2),
+        mask);
   }
 
   /**

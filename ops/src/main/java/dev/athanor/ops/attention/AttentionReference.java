@@ -7,9 +7,11 @@ import dev.athanor.ops.reference.TensorReader;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.IntToLongFunction;
 import java.util.function.LongConsumer;
 import java.util.stream.DoubleStream;
+import java.util.stream.IntStream;
 
 /** A simple reference implementation of attention in float64. */
 public final class AttentionReference {
@@ -80,6 +82,7 @@ public final class AttentionReference {
     var q = TensorReader.of(inputs, "q");
     var k = TensorReader.of(inputs, "k");
     var v = TensorReader.of(inputs, "v");
+    var bias = p.mask().map(mask -> new MaskReader(mask, TensorReader.of(inputs, Mask.NAME)));
     long rows = (long) p.batch() * p.heads() * p.queries();
     var outputs = new HashMap<String, ReferenceOutput>();
     outputs.put(
@@ -88,26 +91,53 @@ public final class AttentionReference {
             rows,
             p.dv(),
             row -> {
-              long first = firstVisible(p, row);
-              return mean(scores(p, q, row, k), v, j -> first + j, p.dv());
+              long first = firstKey(p, row / p.queries());
+              var seen = seen(p, row, bias);
+              var scores = scores(p, q, row, k, seen, bias);
+              return mean(scores, v, j -> first + seen[j], p.dv());
             }));
-    outputs.put("lse", ReferenceOutput.ofElements(rows, row -> logSumExp(scores(p, q, row, k))));
+    outputs.put(
+        "lse",
+        ReferenceOutput.ofElements(
+            rows, row -> logSumExp(scores(p, q, row, k, seen(p, row, bias), bias))));
     return outputs;
   }
 
-  private static double[] scores(AttentionProblem p, TensorReader q, long row, TensorReader k) {
+  /** Returns the keys that a query sees. */
+  private static int[] seen(AttentionProblem p, long row, Optional<MaskReader> mask) {
     int query = (int) (row % p.queries());
-    long first = firstVisible(p, row);
-    var scores = new double[Math.max(0, p.to(query) - p.from(query))];
-    for (int j = 0; j < scores.length; j++) {
-      scores[j] = p.score().of(dot(q, row, k, first + j, p.d()), p.scale(), p.cap());
-    }
-    return scores;
+    return IntStream.range(p.from(query), Math.max(p.from(query), p.to(query)))
+        .filter(key -> mask.isEmpty() || mask.get().bias(p, row, key) != Double.NEGATIVE_INFINITY)
+        .toArray();
   }
 
-  /** Returns the row of k of the first key that a query sees. */
-  private static long firstVisible(AttentionProblem p, long row) {
-    return firstKey(p, row / p.queries()) + p.from((int) (row % p.queries()));
+  private static double[] scores(
+      AttentionProblem p,
+      TensorReader q,
+      long row,
+      TensorReader k,
+      int[] keys,
+      Optional<MaskReader> mask) {
+    long first = firstKey(p, row / p.queries());
+    return IntStream.of(keys)
+        .mapToDouble(key -> {
+          double product = dot(q, row, k, first + key, p.d());
+          return p.score().of(product, p.scale(), p.cap())
+              + mask.map(each -> each.bias(p, row, key)).orElse(0.0);
+        })
+        .toArray();
+  }
+
+  /** The elements of a mask. */
+  private record MaskReader(Mask mask, TensorReader elements) {
+
+    /** Returns the bias of a key; -infinity if it is hidden. */
+    double bias(AttentionProblem p, long row, int key) {
+      long head = row / p.queries();
+      long at = mask.row(head / p.heads(), head % p.heads(), row % p.queries()) * p.keys() + key;
+      double element = elements.get(at);
+      return Mask.isBias(mask.dtype()) ? element : element == 0 ? Double.NEGATIVE_INFINITY : 0;
+    }
   }
 
   /** Returns the row of k, counted over all batches, at which the keys of a head of q begin. */

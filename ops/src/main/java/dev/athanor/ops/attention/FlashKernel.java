@@ -12,6 +12,7 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.attention.FlashVariant.Store;
 import dev.athanor.ops.attention.Score.Range;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.IntStream;
 
 /**
@@ -20,13 +21,13 @@ import java.util.stream.IntStream;
  * running sum of exponentials of each row, and rescales the sums when the maximum grows. Copies of
  * keys overlap with the multiplication of values and vice versa.
  *
- * <p>Parameters: {@code q, k, v, out, lse, [lengths, [table]], rows, keys, heads, group, d, dv,
- * [queries], [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize]}. Each of the
- * {@code heads} of each batch has {@code rows} queries; {@code group} heads share a head of k and
- * v. Packed rows are those of several heads with {@code queries} each. A kernel with splits writes
- * f32 to {@code out[splits, batch, heads, rows, dv]} and pairs of the greatest score, as {@link
- * Score.Device#cap} returns it, and the sum of weights to {@code lse[splits, batch, heads, rows,
- * 2]}.
+ * <p>Parameters: {@code q, k, v, out, lse, [lengths, [table]], [mask], rows, keys, heads, group, d,
+ * dv, [queries], [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize],
+ * [batchRows, headRows, queryRows]}. Each of the {@code heads} of each batch has {@code rows}
+ * queries; {@code group} heads share a head of k and v. Packed rows are those of several heads with
+ * {@code queries} each. A kernel with splits writes f32 to {@code out[splits, batch, heads, rows,
+ * dv]} and pairs of the greatest score, as {@link Score.Device#cap} returns it, and the sum of
+ * weights to {@code lse[splits, batch, heads, rows, 2]}.
  *
  * <p>The one-dimensional grid enumerates tiles of queries first, then heads, batches and splits.
  */
@@ -62,6 +63,8 @@ final class FlashKernel {
     // placeholders if the parameters are absent; never read
     final GlobalPointer lengths = cached ? k.input("lengths", Type.S32) : lse;
     final GlobalPointer table = paged ? k.input("table", Type.S32) : lse;
+    final Optional<GlobalPointer> mask =
+        variant.mask().map(dtype -> k.input(Mask.NAME, Mask.type(dtype)));
     final Int rows = k.integer("rows");
     final Int capacity = k.integer("keys");
     final Int heads = k.integer("heads");
@@ -81,6 +84,9 @@ final class FlashKernel {
     /** Index of the head over all batches and splits. */
     final Int part;
 
+    /** Index of the head among those of its batch. */
+    final Int slot;
+
     final RowCopy.Rows keyRows;
     final RowCopy.Rows valueRows;
 
@@ -91,7 +97,7 @@ final class FlashKernel {
       part = own.matrix();
       firstRow = own.row();
       var batchOfSplit = part.div(heads);
-      var slot = part.minus(batchOfSplit.times(heads));
+      slot = part.minus(batchOfSplit.times(heads));
       split = batches == null ? k.integer(0) : batchOfSplit.div(batches);
       batch = batches == null ? batchOfSplit : batchOfSplit.minus(split.times(batches));
       head = batch.times(heads).plus(slot);
@@ -128,6 +134,28 @@ final class FlashKernel {
 
     private Int query(Int row) {
       return variant.packed() ? row.rem(queries) : row;
+    }
+
+    /** Returns the rows of the mask for some of the block's rows; empty without a mask. */
+    Optional<MaskRows> mask(List<Int> tileRows) {
+      if (mask.isEmpty()) {
+        return Optional.empty();
+      }
+      var ofBatch = batch.times(k.integer("batchRows"));
+      var headRows = k.integer("headRows");
+      var queryRows = k.integer("queryRows");
+      var pointers =
+          tileRows.stream()
+              .map(each -> {
+                // rows beyond the last one read its mask
+                var row = firstRow.plus(each).min(rows.plus(-1));
+                var ofRow =
+                    variant.packed() ? slot.times(rows.div(queries)).plus(row.div(queries)) : slot;
+                var at = ofBatch.plus(ofRow.times(headRows));
+                return mask.get().row(at.plus(query(row).times(queryRows)), capacity);
+              })
+              .toList();
+      return Optional.of(new MaskRows(k, pointers, capacity));
     }
 
     /** Returns the keys of the earliest query of the block. */
@@ -171,6 +199,7 @@ final class FlashKernel {
     var left = engine.keep(queries, variant.d(), tile.warpRows() == 16 ? 128 : 32);
     var sums = engine.sums(variant.dv());
     var softmax = new Softmax(block, sums);
+    var mask = block.mask(IntStream.range(0, sums.rows()).mapToObj(sums::row).toList());
 
     k.loop(
         bounds.start(),
@@ -185,17 +214,27 @@ final class FlashKernel {
           var scores = engine.scores(tile.columns());
           engine.dot(scores, left, keys);
           block.score.cap(scores);
-          // mask only tiles that are not visible to all rows
-          var ragged = block.score.ragged(first, last, key, tile.columns());
-          k.when(ragged, () -> hide(block, scores, key, Double.NEGATIVE_INFINITY));
+          var masked = mask.map(rows -> rows.add(scores, key));
+          // hide keys only in tiles that are not visible to all rows
+          var beyond = block.score.ragged(first, last, key, tile.columns());
+          k.when(beyond, () -> hide(block, scores, key, Double.NEGATIVE_INFINITY));
+          var ragged = masked.map(beyond::or).orElse(beyond);
           softmax.add(scores);
           k.awaitCopies(0);
           k.barrier();
           copy.fill(keys, block.keyRows, key.plus(tile.columns()), limit, block.d);
           k.commitCopies();
-          if (variant.score().hides()) {
+          if (variant.hides()) {
             engine.addSeen(
-                sums, scores, values, k.integer(0), ragged, seen -> hide(block, seen, key, 0));
+                sums,
+                scores,
+                values,
+                k.integer(0),
+                ragged,
+                seen -> {
+                  hide(block, seen, key, 0);
+                  mask.ifPresent(rows -> rows.hide(seen, key));
+                });
           } else {
             engine.addWeighted(sums, scores, values, k.integer(0));
           }
@@ -264,7 +303,7 @@ final class FlashKernel {
 
     /** Returns 0 for a row without a visible key so far, else the maximum. */
     private Real orZero(Real most) {
-      return variant.score().hides()
+      return variant.hides()
           ? most.constant(0).where(most.eq(Double.NEGATIVE_INFINITY), most)
           : most;
     }

@@ -35,89 +35,14 @@ public final class FlashPlanner {
 
   private FlashPlanner() {}
 
-  /**
-   * A problem for the kernel.
-   *
-   * @param heads in the grid
-   * @param group heads that share a head of k and v
-   * @param rows of a head: its queries, or those of all heads packed into it
-   * @param queries of a head with different positions
-   * @param keys maximum number of keys of a head
-   * @param visible average number of visible keys of a query
-   * @param store layout of the inputs named {@code k} and {@code v}
-   * @param pages extents of a paged cache; zeros unless paged
-   */
-  public record Task(
-      DType dtype,
-      int batch,
-      int heads,
-      int group,
-      int rows,
-      int queries,
-      int keys,
-      int d,
-      int dv,
-      Score score,
-      double scale,
-      double cap,
-      int window,
-      double visible,
-      boolean logSumExp,
-      Store store,
-      String k,
-      String v,
-      Pages pages) {
-
-    /**
-     * Returns this task with the queries of the heads that share keys, contiguous in memory, packed
-     * as the rows of one head.
-     */
-    Task withHeadsPacked() {
-      return new Task(
-          dtype,
-          batch,
-          heads / group,
-          1,
-          rows * group,
-          queries,
-          keys,
-          d,
-          dv,
-          score,
-          scale,
-          cap,
-          window,
-          visible,
-          logSumExp,
-          store,
-          k,
-          v,
-          pages);
-    }
-
-    /** Returns whether the rows of several heads are packed. */
-    boolean packed() {
-      return store == Store.DENSE && rows > queries;
-    }
-
-    /** Returns whether heads share keys and have fewer queries than a tile has rows. */
-    boolean packs(Tile tile) {
-      return store == Store.DENSE && group > 1 && rows < tile.rows();
-    }
-  }
-
-  /** The extents of a paged cache. */
-  public record Pages(int maxBlocks, int blocks, int blockSize) {
-    public static final Pages NONE = new Pages(0, 0, 0);
-  }
-
   /** Returns the candidate tiles, in descending order of rows. */
-  static List<Tile> tiles(Tile.Unit unit, int columns) {
+  private static List<Tile> tiles(Tile.Unit unit, int columns, boolean masked) {
     return switch (unit) {
       case TENSOR -> {
         int across = columns <= 128 ? 64 : 32;
         yield List.of(
-            new Tile(unit, 128, across, columns <= 64 ? 32 : 16),
+            // registers do not suffice for the elements of a mask beside 32 rows of a warp
+            new Tile(unit, 128, across, columns <= 64 && !masked ? 32 : 16),
             new Tile(unit, 64, across, 16),
             new Tile(unit, 16, across, 16));
       }
@@ -139,21 +64,22 @@ public final class FlashPlanner {
 
   public static List<LaunchPlan> plans(
       String op,
-      Task task,
+      FlashTask task,
       Map<String, TensorType> outputs,
       Plan.Cost cost,
       Capability capability) {
-    var candidates = new Candidates("%s of %s".formatted(op, task.dtype.text()), capability);
-    var wanted = task.dtype == DType.F32 ? Tile.Unit.FMA : Tile.Unit.TENSOR;
+    var candidates = new Candidates("%s of %s".formatted(op, task.dtype().text()), capability);
+    var wanted = task.dtype() == DType.F32 ? Tile.Unit.FMA : Tile.Unit.TENSOR;
     for (var unit : Tile.Unit.values()) {
-      var tiles = tiles(unit, Math.max(task.d, task.dv));
+      var tiles = tiles(unit, Math.max(task.d(), task.dv()), task.mask().isPresent());
       for (var tile : tiles) {
         if (unit != wanted) {
           candidates.refuse(
               tile.toString(),
               "%s uses %s"
                   .formatted(
-                      task.dtype.text(), wanted == Tile.Unit.FMA ? "CUDA cores" : "tensor cores"));
+                      task.dtype().text(),
+                      wanted == Tile.Unit.FMA ? "CUDA cores" : "tensor cores"));
           continue;
         }
         offer(task, tiles, tile, candidates, capability);
@@ -166,19 +92,19 @@ public final class FlashPlanner {
   }
 
   private static void offer(
-      Task task, List<Tile> tiles, Tile tile, Candidates candidates, Capability capability) {
+      FlashTask task, List<Tile> tiles, Tile tile, Candidates candidates, Capability capability) {
     offerVariant(task, tile, 1, candidates, capability);
     // if a tile has more rows than queries, a smaller tile is better for splits
-    if (tile.equals(tiles.getLast()) || tile.rows() <= task.rows) {
+    if (tile.equals(tiles.getLast()) || tile.rows() <= task.rows()) {
       splits(task, tile, capability)
           .ifPresent(splits -> offerVariant(task, tile, splits, candidates, capability));
     }
   }
 
   /** Returns the cheapest number of splits greater than 1; empty if none is possible. */
-  private static OptionalInt splits(Task task, Tile tile, Capability capability) {
+  private static OptionalInt splits(FlashTask task, Tile tile, Capability capability) {
     var machine = Machine.of(capability);
-    int most = Math.min(MAX_SPLITS, Math.ceilDiv(task.keys, MIN_TILES * tile.columns()));
+    int most = Math.min(MAX_SPLITS, Math.ceilDiv(task.keys(), MIN_TILES * tile.columns()));
     return IntStream.rangeClosed(MIN_FILLINGS, MAX_FILLINGS)
         .map(fillings ->
             (int)
@@ -195,12 +121,12 @@ public final class FlashPlanner {
         .orElseGet(OptionalInt::empty);
   }
 
-  private static long blocks(Task task, Tile tile) {
-    return Math.ceilDiv(task.rows, tile.rows()) * (long) task.heads * task.batch;
+  private static long blocks(FlashTask task, Tile tile) {
+    return Math.ceilDiv(task.rows(), tile.rows()) * (long) task.heads() * task.batch();
   }
 
   private static void offerVariant(
-      Task task, Tile tile, int splits, Candidates candidates, Capability capability) {
+      FlashTask task, Tile tile, int splits, Candidates candidates, Capability capability) {
     boolean split = splits > 1;
     var variant = variant(task, tile, splits);
     // without a mask, packed and unpacked heads use the same kernel
@@ -226,118 +152,141 @@ public final class FlashPlanner {
         split ? partialBytes(task, splits) + sumBytes(task, splits) : 0);
   }
 
-  private static FlashVariant variant(Task task, Tile tile, int splits) {
+  private static FlashVariant variant(FlashTask task, Tile tile, int splits) {
     return new FlashVariant(
         tile,
-        task.dtype,
-        FlashVariant.padded(task.d),
-        FlashVariant.padded(task.dv),
-        RowCopy.access((long) task.d * task.dtype.bytes()),
-        RowCopy.access((long) task.dv * task.dtype.bytes()),
-        task.score,
-        task.logSumExp && splits == 1,
-        task.store,
-        task.packed() && task.score.hides(),
-        splits > 1);
+        task.dtype(),
+        FlashVariant.padded(task.d()),
+        FlashVariant.padded(task.dv()),
+        RowCopy.access((long) task.d() * task.dtype().bytes()),
+        RowCopy.access((long) task.dv() * task.dtype().bytes()),
+        task.score(),
+        task.logSumExp() && splits == 1,
+        task.store(),
+        task.positioned(),
+        splits > 1,
+        task.mask().map(Mask::dtype));
   }
 
-  private static BlockWork work(Task task, FlashVariant variant, int splits, Machine machine) {
+  private static BlockWork work(FlashTask task, FlashVariant variant, int splits, Machine machine) {
     var tile = variant.tile();
     var work =
         new TileWork(
             machine,
             tile,
-            task.dtype,
+            task.dtype(),
             variant.d(),
             variant.dv(),
             variant.d() + variant.dv(),
             variant.sharedBytes());
-    int written = splits > 1 ? Float.BYTES : task.dtype.bytes();
+    int written = splits > 1 ? Float.BYTES : task.dtype().bytes();
     return work.over(
-        Math.ceil(task.visible / splits / tile.columns()),
-        tile.rows() * ((double) task.d * task.dtype.bytes() + task.dv * written));
+        Math.ceil(task.visible() / splits / tile.columns()),
+        tile.rows() * ((double) task.d() * task.dtype().bytes() + task.dv() * written));
   }
 
   /** Returns the estimated time of attention and of combining its splits. */
-  private static double microseconds(Task task, FlashVariant variant, int splits, Machine machine) {
-    int bytes = task.dtype.bytes();
-    double rows = queries(task) * (double) (task.d + task.dv) * bytes;
+  private static double microseconds(
+      FlashTask task, FlashVariant variant, int splits, Machine machine) {
+    int bytes = task.dtype().bytes();
+    double rows = queries(task) * (double) (task.d() + task.dv()) * bytes;
     double keys =
-        (double) task.batch * task.heads / task.group * task.keys * (task.d + task.dv) * bytes;
+        (double) task.batch()
+            * task.heads()
+            / task.group()
+            * task.keys()
+            * (task.d() + task.dv())
+            * bytes;
     double attending =
         machine.microseconds(
             blocks(task, variant.tile()) * splits,
             work(task, variant, splits, machine),
-            rows + keys);
+            rows + keys + maskBytes(task));
     return splits == 1
         ? attending
         : attending
             + machine.sum(
                 (double) (partialBytes(task, splits) + sumBytes(task, splits)),
-                queries(task) * (double) task.dv * bytes,
-                CombineVariant.rounds(task.dv, splits));
+                queries(task) * (double) task.dv() * bytes,
+                CombineVariant.rounds(task.dv(), splits));
   }
 
-  private static long queries(Task task) {
-    return (long) task.batch * task.heads * task.rows;
+  private static double maskBytes(FlashTask task) {
+    return task.mask()
+        .map(mask -> (double) mask.rows() * task.keys() * mask.dtype().bytes())
+        .orElse(0.0);
+  }
+
+  private static long queries(FlashTask task) {
+    return (long) task.batch() * task.heads() * task.rows();
   }
 
   /** Returns the bytes of the partial results, a multiple of the size of a score and its sum. */
-  private static long partialBytes(Task task, int splits) {
-    return Math.ceilDiv(queries(task) * task.dv * splits, 2) * 2 * Float.BYTES;
+  private static long partialBytes(FlashTask task, int splits) {
+    return Math.ceilDiv(queries(task) * task.dv() * splits, 2) * 2 * Float.BYTES;
   }
 
-  private static long sumBytes(Task task, int splits) {
+  private static long sumBytes(FlashTask task, int splits) {
     return queries(task) * splits * 2 * Float.BYTES;
   }
 
-  private static List<Step> steps(Task task, FlashVariant variant, int blocks, int splits) {
+  private static List<Step> steps(FlashTask task, FlashVariant variant, int blocks, int splits) {
     boolean split = splits > 1;
     Slot partial = new Slot.Workspace(0);
     Slot partialSums = new Slot.Workspace(split ? partialBytes(task, splits) : 0);
     var out = Slot.output("out");
     // placeholder: a kernel that does not write lse ignores the pointer
-    var lse = task.logSumExp ? Slot.output("lse") : out;
+    var lse = task.logSumExp() ? Slot.output("lse") : out;
     var slots = new ArrayList<Slot>();
     slots.addAll(
         List.of(
             Slot.input("q"),
-            Slot.input(task.k),
-            Slot.input(task.v),
+            Slot.input(task.k()),
+            Slot.input(task.v()),
             split ? partial : out,
             split ? partialSums : lse));
-    if (task.store != Store.DENSE) {
+    if (task.store() != Store.DENSE) {
       slots.add(Slot.input("lengths"));
     }
-    if (task.store == Store.PAGED) {
+    if (task.store() == Store.PAGED) {
       slots.add(Slot.input("blockTable"));
     }
+    if (task.mask().isPresent()) {
+      slots.add(Slot.input(Mask.NAME));
+    }
     slots.addAll(
         List.of(
-            Slot.of(task.rows),
-            Slot.of(task.keys),
-            Slot.of(task.heads),
-            Slot.of(task.group),
-            Slot.of(task.d),
-            Slot.of(task.dv)));
+            Slot.of(task.rows()),
+            Slot.of(task.keys()),
+            Slot.of(task.heads()),
+            Slot.of(task.group()),
+            Slot.of(task.d()),
+            Slot.of(task.dv())));
     if (variant.packed()) {
-      slots.add(Slot.of(task.queries));
+      slots.add(Slot.of(task.queries()));
     }
     if (split) {
-      slots.addAll(List.of(Slot.of(task.batch), Slot.of(splits)));
+      slots.addAll(List.of(Slot.of(task.batch()), Slot.of(splits)));
     }
     slots.addAll(
         List.of(
-            Slot.of(task.score.factor(task.scale, task.cap)),
-            Slot.of(Score.cap(task.cap)),
-            Slot.of(task.window)));
-    if (task.store == Store.PAGED) {
+            Slot.of(task.score().factor(task.scale(), task.cap())),
+            Slot.of(task.score().limit(task.cap())),
+            Slot.of(task.window())));
+    if (task.store() == Store.PAGED) {
       slots.addAll(
           List.of(
-              Slot.of(task.pages.maxBlocks),
-              Slot.of(task.pages.blocks),
-              Slot.of(task.pages.blockSize)));
+              Slot.of(task.pages().maxBlocks()),
+              Slot.of(task.pages().blocks()),
+              Slot.of(task.pages().blockSize())));
     }
+    task.mask()
+        .ifPresent(mask ->
+            slots.addAll(
+                List.of(
+                    Slot.of(mask.batchRows()),
+                    Slot.of(mask.headRows()),
+                    Slot.of(mask.queryRows()))));
     var steps = new ArrayList<Step>();
     steps.add(
         new Step(variant, Dim3.of(blocks), variant.tile().threads(), variant.sharedBytes(), slots));
@@ -345,7 +294,7 @@ public final class FlashPlanner {
       int queries = (int) queries(task);
       steps.add(
           new Step(
-              new CombineVariant(task.dtype, task.logSumExp),
+              new CombineVariant(task.dtype(), task.logSumExp()),
               Dim3.of(queries),
               CombineVariant.THREADS,
               0,
@@ -355,9 +304,9 @@ public final class FlashPlanner {
                   out,
                   lse,
                   Slot.of(queries),
-                  Slot.of(task.dv),
+                  Slot.of(task.dv()),
                   Slot.of(splits),
-                  Slot.of(task.score.log2Factor(task.scale)))));
+                  Slot.of(task.score().log2Factor(task.scale())))));
     }
     return steps;
   }

@@ -5,6 +5,7 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import java.util.Locale;
+import java.util.Optional;
 
 /**
  * The specialization of a kernel that computes attention in one pass over the keys. Problem sizes
@@ -20,6 +21,7 @@ import java.util.Locale;
  * @param packed whether rows are the queries of several consecutive heads and a mask needs the
  *     position of a query within its head
  * @param split whether a block processes only a part of the keys and writes to the workspace
+ * @param mask the dtype of a mask input; empty without one
  */
 public record FlashVariant(
     Tile tile,
@@ -32,7 +34,8 @@ public record FlashVariant(
     boolean logSumExp,
     Store store,
     boolean packed,
-    boolean split)
+    boolean split,
+    Optional<DType> mask)
     implements Variant {
 
   /** The layout of keys and values. */
@@ -61,6 +64,11 @@ public record FlashVariant(
       case BF16 -> Type.BF16;
       default -> throw new IllegalArgumentException("attention does not compute " + dtype.text());
     };
+  }
+
+  /** Returns whether a query may not see all keys. */
+  boolean hides() {
+    return score.hides() || mask.isPresent();
   }
 
   /** Returns the bytes of a tile of rows in shared memory. */
@@ -96,7 +104,7 @@ public record FlashVariant(
   /** Returns a name such as {@code attention_f16_d64_tensor_64x64w16_causal_lse}. */
   @Override
   public String name() {
-    return "attention_%s_d%s%s_%s%s%s%s%s%s%s"
+    return "attention_%s_d%s%s_%s%s%s%s%s%s%s%s"
         .formatted(
             dtype.text(),
             d,
@@ -104,6 +112,7 @@ public record FlashVariant(
             tile,
             access == 16 && accessV == 16 ? "" : "_a" + access + "_" + accessV,
             score.suffix(),
+            mask.map(each -> "_mask_" + each.text()).orElse(""),
             logSumExp ? "_lse" : "",
             store == Store.DENSE ? "" : "_" + store.name().toLowerCase(Locale.ROOT),
             packed ? "_packed" : "",

@@ -18,8 +18,11 @@ import org.jspecify.annotations.Nullable;
  * @param causal whether keys {@code j > p} are hidden
  * @param window whether keys {@code j ≤ p − window} are hidden
  * @param softcap whether a score {@code s} becomes {@code cap·tanh(s/cap)}
+ * @param bias whether a bias is added to the score. Kernels then scale scores before the addition,
+ *     and otherwise after taking their difference to the maximum
  */
-public record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
+public record Score(
+    boolean topLeft, boolean causal, boolean window, boolean softcap, boolean bias) {
 
   public static final double LOG2_E = 1 / Math.log(2);
 
@@ -38,17 +41,17 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
 
   /** Returns the kernel parameter {@code factor}, by which products are multiplied first. */
   public float factor(double scale, double cap) {
-    return (float) (softcap ? scale / cap : scale * LOG2_E);
+    return (float) (softcap ? scale / cap : bias ? scale : scale * LOG2_E);
   }
 
-  /** Returns the kernel parameter {@code cap}, in units of the base-2 logarithm. */
-  public static float cap(double cap) {
-    return (float) (cap * LOG2_E);
+  /** Returns the kernel parameter {@code cap}; without a bias, in units of the base-2 logarithm. */
+  public float limit(double cap) {
+    return (float) (bias ? cap : cap * LOG2_E);
   }
 
   /** Returns the factor by which {@link Device#log2} multiplies. */
   float log2Factor(double scale) {
-    return softcap ? 1 : (float) (scale * LOG2_E);
+    return bias ? (float) LOG2_E : softcap ? 1 : (float) (scale * LOG2_E);
   }
 
   /**
@@ -64,7 +67,7 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
     }
   }
 
-  /** Emits the score in kernels, in units of the base-2 logarithm. */
+  /** Emits the score in kernels, in units of the base-2 logarithm unless there is a bias. */
   public final class Device {
     private final KernelBuilder k;
     private final Real factor;
@@ -137,16 +140,21 @@ public record Score(boolean topLeft, boolean causal, boolean window, boolean sof
       return (from == null ? whole : whole.and(from.le(at))).not();
     }
 
-    /** Applies the softcap to products; without a softcap, {@link #log2} applies the factor. */
+    /**
+     * Applies the softcap to products; without a softcap or a bias, {@link #log2} applies the
+     * factor.
+     */
     public void cap(RegisterTile products) {
       if (softcap()) {
         products.map(s -> tanh(s.times(factor)).times(cap));
+      } else if (bias()) {
+        products.map(s -> s.times(factor));
       }
     }
 
     /** Returns the score from the result of {@link #cap}. */
     Real log2(Real capped) {
-      return softcap() ? capped : capped.times(factor);
+      return bias() ? capped.times(LOG2_E) : softcap() ? capped : capped.times(factor);
     }
 
     /**

@@ -22,6 +22,7 @@ import dev.athanor.ops.profile.OpProfile;
 import dev.athanor.testing.TestTier;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -42,11 +43,12 @@ class SharedMemoryTest {
         dv,
         16,
         16,
-        new Score(false, false, false, false),
+        new Score(false, false, false, false, false),
         false,
         Store.DENSE,
         false,
-        false);
+        false,
+        Optional.empty());
   }
 
   /**

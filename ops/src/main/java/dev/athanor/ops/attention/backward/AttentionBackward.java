@@ -17,7 +17,6 @@ import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.attention.AttentionProblem;
 import dev.athanor.ops.attention.AttentionReference;
 import dev.athanor.ops.attention.RowCopy;
-import dev.athanor.ops.attention.Score;
 import dev.athanor.ops.attention.Tile;
 import dev.athanor.ops.attention.TileWork;
 import dev.athanor.ops.cost.Candidates;
@@ -223,7 +222,7 @@ public final class AttentionBackward implements SampledOp {
             Slot.of(p.dv()),
             Slot.of((float) p.scale()),
             Slot.of(p.score().factor(p.scale(), p.cap())),
-            Slot.of(Score.cap(p.cap())),
+            Slot.of(p.score().limit(p.cap())),
             Slot.of(p.window())));
   }
 

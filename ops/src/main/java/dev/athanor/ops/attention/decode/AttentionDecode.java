@@ -13,7 +13,7 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.attention.AttentionProblem;
 import dev.athanor.ops.attention.FlashPlanner;
-import dev.athanor.ops.attention.FlashPlanner.Task;
+import dev.athanor.ops.attention.FlashTask;
 import dev.athanor.ops.attention.FlashVariant.Store;
 import dev.athanor.ops.attention.Score;
 import dev.athanor.ops.reference.ReferenceOutput;
@@ -21,6 +21,7 @@ import dev.athanor.ops.reference.SampledOp;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 
@@ -99,7 +100,7 @@ public final class AttentionDecode implements SampledOp {
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var p = DecodeProblem.of(inputs, attributes);
     var task =
-        new Task(
+        new FlashTask(
             p.dtype(),
             p.batch(),
             p.sharedHeads(),
@@ -109,7 +110,7 @@ public final class AttentionDecode implements SampledOp {
             p.capacity(),
             p.d(),
             p.dv(),
-            new Score(false, false, p.window() > 0, false),
+            new Score(false, false, p.window() > 0, false, false),
             p.scale(),
             0,
             p.window(),
@@ -118,7 +119,8 @@ public final class AttentionDecode implements SampledOp {
             p.paged() ? Store.PAGED : Store.CACHE,
             "kCache",
             "vCache",
-            p.pages());
+            p.pages(),
+            Optional.empty());
     var outputs = Map.of("out", p.out());
     double pairs = (double) p.batch() * p.heads() * (p.capacity() - p.from(p.capacity()));
     var cost = Plan.Cost.of(2 * pairs * (p.d() + p.dv()), inputs, outputs);

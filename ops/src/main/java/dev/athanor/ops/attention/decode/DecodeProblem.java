@@ -5,7 +5,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.attention.AttentionProblem;
-import dev.athanor.ops.attention.FlashPlanner.Pages;
+import dev.athanor.ops.attention.FlashTask.Pages;
 import dev.athanor.ops.problem.BoundInputs;
 import java.util.Map;
 

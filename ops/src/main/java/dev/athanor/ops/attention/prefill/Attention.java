@@ -2,6 +2,7 @@ package dev.athanor.ops.attention.prefill;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
@@ -12,9 +13,10 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.attention.AttentionProblem;
 import dev.athanor.ops.attention.AttentionReference;
 import dev.athanor.ops.attention.FlashPlanner;
-import dev.athanor.ops.attention.FlashPlanner.Pages;
-import dev.athanor.ops.attention.FlashPlanner.Task;
+import dev.athanor.ops.attention.FlashTask;
+import dev.athanor.ops.attention.FlashTask.Pages;
 import dev.athanor.ops.attention.FlashVariant.Store;
+import dev.athanor.ops.attention.Mask;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
@@ -51,7 +53,9 @@ public final class Attention implements SampledOp {
                       AttentionProblem.DTYPES,
                       false,
                       "values; Dv is at most 256")
-                  .like("q")),
+                  .like("q"),
+              new Input(Mask.NAME, "[…m, Sm, Sk]", Mask.DTYPES, true, Mask.MEANING)
+                  .like("q", DType.F32, DType.BOOL)),
           attributes(),
           List.of(
               Output.of(
@@ -65,7 +69,8 @@ public final class Attention implements SampledOp {
                       "f32",
                       "log-sum-exp of the scores; -infinity for a query that attends to no key")
                   .when("withLse", "true")),
-          "out = softmax(score(scale · q·kᵀ) + mask)·v, accumulated in f32; masked keys"
+          "out = softmax(score(scale · q·kᵀ) + mask)·v, accumulated in f32, where score is the"
+              + " softcap; masked keys"
               + " and their values never affect the result, whatever they contain",
           "2·B·Hq·Sq·Sk·(D + Dv), counting only unmasked query-key pairs");
 
@@ -87,7 +92,7 @@ public final class Attention implements SampledOp {
     var p = AttentionProblem.of(inputs, attributes);
     boolean withLse = attributes.flag("withLse");
     var task =
-        new Task(
+        new FlashTask(
             p.dtype(),
             p.batch(),
             p.heads(),
@@ -106,7 +111,8 @@ public final class Attention implements SampledOp {
             Store.DENSE,
             "k",
             "v",
-            Pages.NONE);
+            Pages.NONE,
+            p.mask());
     var cost = Plan.Cost.of(2 * p.pairs() * (p.d() + p.dv()), inputs, outputs);
     return FlashPlanner.plans("attention", task, outputs, cost, capability);
   }

@@ -1,13 +1,18 @@
 package dev.athanor.ops.attention.prefill;
 
 import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.Op.Case;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.attention.AttentionProblem;
+import dev.athanor.ops.attention.AttentionReference;
 import dev.athanor.ops.attention.AttentionSize;
+import dev.athanor.ops.attention.Mask;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -49,7 +54,74 @@ final class AttentionCases {
           new AttentionSize(
               2, 4, 2, 33, 31, 40, 36, Map.of("causal", true, "window", 7, "softcap", 5)));
 
+  /**
+   * The size of a case with a mask.
+   *
+   * @param bool whether the mask is bool
+   * @param mask its extents without the last
+   */
+  private record Masked(AttentionSize size, boolean bool, List<Long> mask) {
+    Masked(AttentionSize size, boolean bool, long... mask) {
+      this(size, bool, Shape.of(mask).extents());
+    }
+  }
+
+  private static final List<Masked> MASKED =
+      List.of(
+          new Masked(AttentionSize.oneHead(17, 33, 16, 16, LSE), true, 17),
+          new Masked(AttentionSize.oneHead(70, 131, 40, 24, LSE), false, 70),
+          new Masked(AttentionSize.oneHead(9, 300, 64, 64, CAUSAL_LSE), true, 1),
+          new Masked(AttentionSize.oneHead(2, 300, 64, 32, LSE), false, 2),
+          new Masked(
+              new AttentionSize(
+                  2, 4, 2, 19, 37, 32, 32, Map.of("softcap", 2, "withLse", true, "window", 20)),
+              false,
+              4,
+              19),
+          new Masked(new AttentionSize(2, 4, 1, 5, 150, 32, 16, LSE), true, 2, 1, 5),
+          new Masked(new AttentionSize(2, 4, 2, 3, 270, 128, 100, CAUSAL_LSE), false, 2, 4, 3),
+          new Masked(new AttentionSize(2, 2, 2, 35, 20, 136, 136, CAUSAL_LSE), true, 2, 1, 1),
+          new Masked(AttentionSize.oneHead(130, 65, 64, 64, PLAIN), true, 130),
+          new Masked(AttentionSize.oneHead(130, 65, 64, 64, PLAIN), false, 130));
+
+  private static final List<Masked> QUICK_MASKED =
+      List.of(
+          new Masked(new AttentionSize(2, 4, 2, 5, 37, 16, 16, LSE), true, 2, 1, 5),
+          new Masked(AttentionSize.oneHead(17, 140, 32, 24, CAUSAL_LSE), false, 17));
+
   private AttentionCases() {}
+
+  /**
+   * Returns inputs with a mask that hides every third key, all keys of the last row, and the last
+   * key of all rows, which is NaN.
+   */
+  private static Map<String, HostTensor> masked(Draw draw, DType dtype, Masked masked) {
+    var size = masked.size;
+    var inputs = new HashMap<>(size.draw(draw, dtype));
+    // f32 beside 16-bit queries with heads, otherwise the dtype of q
+    var ofBias = size.heads() > 1 ? DType.F32 : dtype;
+    var shape = new Shape(masked.mask).with(size.sk());
+    var type = new TensorType(masked.bool ? DType.BOOL : ofBias, shape);
+    var mask = masked.bool ? draw.integers(1, 1, type) : draw.normal(0, 2, type);
+    long elements = shape.elements();
+    for (long at = 0; at < elements; at++) {
+      boolean last = at % size.sk() == size.sk() - 1;
+      if (last || at % 3 == 0 || (at >= elements - size.sk() && elements > size.sk())) {
+        type.dtype().write(mask.data(), at, masked.bool ? 0 : Double.NEGATIVE_INFINITY);
+      }
+    }
+    inputs.put(Mask.NAME, mask);
+    for (var name : List.of("k", "v")) {
+      var tensor = AttentionReference.tensor(inputs, name);
+      long columns = tensor.type().shape().extent(-1);
+      for (long at = 0; at < tensor.type().shape().elements(); at++) {
+        if (at / columns % size.sk() == size.sk() - 1) {
+          dtype.write(tensor.data(), at, Double.NaN);
+        }
+      }
+    }
+    return inputs;
+  }
 
   static List<Case> forward(RandomGenerator random, boolean quick) {
     var draw = new Draw(random);
@@ -63,6 +135,9 @@ final class AttentionCases {
       var special = new HashMap<>(AttentionSize.oneHead(20, 18, 8, 8, PLAIN).draw(draw, dtype));
       special.put("q", products(draw.special(dtype, 20, 8)));
       cases.add(forward(op, special, LSE));
+      for (var size : AttentionSize.forDType(dtype, quick ? QUICK_MASKED : MASKED)) {
+        cases.add(forward(op, masked(draw, dtype, size), size.size.given()));
+      }
       // more queries than keys: the first queries see none
       cases.add(
           forward(op, AttentionSize.oneHead(37, 20, 16, 16, PLAIN).draw(draw, dtype), CAUSAL_LSE));
@@ -87,7 +162,7 @@ final class AttentionCases {
 
   private static Case forward(Op op, Map<String, HostTensor> inputs, Map<String, ?> given) {
     var attributes = Attributes.of(op.description(), given);
-    var dtype = inputs.values().iterator().next().type().dtype();
+    var dtype = AttentionReference.tensor(inputs, "q").type().dtype();
     return new Case(
         inputs,
         attributes,

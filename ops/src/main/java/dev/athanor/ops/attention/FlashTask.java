@@ -1,0 +1,92 @@
+package dev.athanor.ops.attention;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.attention.FlashVariant.Store;
+import java.util.Optional;
+
+/**
+ * A problem for the kernel.
+ *
+ * @param heads in the grid
+ * @param group heads that share a head of k and v
+ * @param rows of a head: its queries, or those of all heads packed into it
+ * @param queries of a head with different positions
+ * @param keys maximum number of keys of a head
+ * @param visible average number of visible keys of a query
+ * @param store layout of the inputs named {@code k} and {@code v}
+ * @param pages extents of a paged cache; zeros unless paged
+ * @param mask the input that hides keys or adds to scores
+ */
+public record FlashTask(
+    DType dtype,
+    int batch,
+    int heads,
+    int group,
+    int rows,
+    int queries,
+    int keys,
+    int d,
+    int dv,
+    Score score,
+    double scale,
+    double cap,
+    int window,
+    double visible,
+    boolean logSumExp,
+    Store store,
+    String k,
+    String v,
+    Pages pages,
+    Optional<Mask> mask) {
+
+  /**
+   * Returns this task with the queries of the heads that share keys, contiguous in memory, packed
+   * as the rows of one head.
+   */
+  FlashTask withHeadsPacked() {
+    return new FlashTask(
+        dtype,
+        batch,
+        heads / group,
+        1,
+        rows * group,
+        queries,
+        keys,
+        d,
+        dv,
+        score,
+        scale,
+        cap,
+        window,
+        visible,
+        logSumExp,
+        store,
+        k,
+        v,
+        pages,
+        mask);
+  }
+
+  /** Returns whether the rows of several heads are packed. */
+  boolean packed() {
+    return store == Store.DENSE && rows > queries;
+  }
+
+  /** Returns whether heads share keys and have fewer queries than a tile has rows. */
+  boolean packs(Tile tile) {
+    return store == Store.DENSE && group > 1 && rows < tile.rows();
+  }
+
+  /**
+   * Returns whether a mask needs the position of a query within its head, while the rows of several
+   * heads are packed.
+   */
+  boolean positioned() {
+    return packed() && (score.hides() || mask.isPresent());
+  }
+
+  /** The extents of a paged cache. */
+  public record Pages(int maxBlocks, int blocks, int blockSize) {
+    public static final Pages NONE = new Pages(0, 0, 0);
+  }
+}
