@@ -171,12 +171,17 @@ public record AttentionProblem(
 
   /** Returns the elements of a query, a key or a value. */
   public static int columns(String name, TensorType tensor) {
+    return columns(name, tensor, FlashVariant.MAX_COLUMNS);
+  }
+
+  /** Returns the elements of a query, a key or a value, at most {@code most}. */
+  public static int columns(String name, TensorType tensor, int most) {
     long extent = tensor.shape().extent(-1);
-    if (extent > FlashVariant.MAX_COLUMNS) {
+    if (extent > most) {
       throw new OpException.TooLarge(
           name,
           "input \"%s\" has shape %s with a head size of %d; the maximum is %d"
-              .formatted(name, tensor.shape(), extent, FlashVariant.MAX_COLUMNS));
+              .formatted(name, tensor.shape(), extent, most));
     }
     return (int) extent;
   }

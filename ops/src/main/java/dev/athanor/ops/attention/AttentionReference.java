@@ -135,8 +135,7 @@ public final class AttentionReference {
     double bias(AttentionProblem p, long row, int key) {
       long head = row / p.queries();
       long at = mask.row(head / p.heads(), head % p.heads(), row % p.queries()) * p.keys() + key;
-      double element = elements.get(at);
-      return Mask.isBias(mask.dtype()) ? element : element == 0 ? Double.NEGATIVE_INFINITY : 0;
+      return mask.bias(elements.get(at));
     }
   }
 

@@ -73,6 +73,16 @@ public abstract class Engine {
   /** Returns zeros for {@link #addWeighted}. */
   public abstract RegisterTile sums(int columns);
 
+  /** Returns zeros for the part of an output's columns that this warp computes. */
+  RegisterTile part(int columns) {
+    return sums(columns);
+  }
+
+  /** Returns the first column of {@link #part}. */
+  Int firstOfPart(int columns) {
+    return k.integer(0);
+  }
+
   /** Computes {@code scores += left · rightᵀ}, over the columns of left. */
   public abstract void dot(RegisterTile scores, Left left, SharedTile right);
 

@@ -6,6 +6,7 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.RowVector;
+import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Wide;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
@@ -128,8 +129,9 @@ final class FlashKernel {
 
     /** Returns the keys that the query of a row sees. */
     Range visible(Int row) {
-      // in a cache, all rows are heads of the newest query
-      return score.keysOf(cached ? score.keys().plus(-1) : score.position(query(row)));
+      // unless causal, all rows of a cache are heads of the newest query
+      boolean newest = cached && !variant.score().causal();
+      return score.keysOf(newest ? score.keys().plus(-1) : score.position(query(row)));
     }
 
     private Int query(Int row) {
@@ -197,7 +199,8 @@ final class FlashKernel {
     k.awaitCopies(1);
     k.barrier();
     var left = engine.keep(queries, variant.d(), tile.warpRows() == 16 ? 128 : 32);
-    var sums = engine.sums(variant.dv());
+    var sums = engine.part(variant.dv());
+    var column = engine.firstOfPart(variant.dv());
     var softmax = new Softmax(block, sums);
     var mask = block.mask(IntStream.range(0, sums.rows()).mapToObj(sums::row).toList());
 
@@ -226,23 +229,19 @@ final class FlashKernel {
           k.commitCopies();
           if (variant.hides()) {
             engine.addSeen(
-                sums,
-                scores,
-                values,
-                k.integer(0),
-                ragged,
-                seen -> {
-                  hide(block, seen, key, 0);
-                  mask.ifPresent(rows -> rows.hide(seen, key));
-                });
+                sums, scores, values, column, ragged, seen -> hide(block, mask, seen, key));
           } else {
-            engine.addWeighted(sums, scores, values, k.integer(0));
+            engine.addWeighted(sums, scores, values, column);
           }
         });
     k.awaitCopies(0);
     k.barrier();
 
     softmax.finish();
+    writeOut(block, shared, copyV, sums);
+  }
+
+  private void writeOut(Block block, SharedTile shared, RowCopy copyV, RegisterTile sums) {
     var rows = block.rows.minus(block.firstRow);
     var place = stride(block.rows, block.dv).times(block.part);
     var out = block.out.plus(place).row(block.firstRow, block.dv);
@@ -264,6 +263,12 @@ final class FlashKernel {
     var each = tiles.plus(block.splits).plus(-1).div(block.splits).times(columns);
     var start = from.plus(block.split.times(each));
     return new Range(start, start.plus(each).min(last.to()));
+  }
+
+  /** Sets the elements of keys that a row does not see to 0. */
+  private void hide(Block block, Optional<MaskRows> mask, RegisterTile seen, Int key) {
+    hide(block, seen, key, 0);
+    mask.ifPresent(rows -> rows.hide(seen, key));
   }
 
   private void hide(Block block, RegisterTile scores, Int key, double hidden) {
@@ -321,6 +326,9 @@ final class FlashKernel {
 
     private void write(Int row, Real most, Real sum) {
       var there = sums.isFirstOfRow().and(row.lt(block.rows));
+      if (tile.across() > 1) {
+        there = there.and(k.warp().rem(tile.across()).eq(0));
+      }
       var first = block.rows.wide().times(block.part);
       if (variant.split()) {
         block.lse.plus(first.times(2)).storeWhere(there, row.times(2), List.of(most, sum));

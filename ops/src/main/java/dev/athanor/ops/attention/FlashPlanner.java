@@ -28,6 +28,9 @@ public final class FlashPlanner {
 
   private static final int MAX_SPLITS = 128;
 
+  /** The maximum head size for which the sums of 16 rows fit the registers of a warp. */
+  private static final int MAX_NARROW = 256;
+
   /** The minimum and maximum number of blocks per multiprocessor with splits. */
   private static final int MIN_FILLINGS = 2;
 
@@ -36,6 +39,29 @@ public final class FlashPlanner {
   private FlashPlanner() {}
 
   /** Returns the candidate tiles, in descending order of rows. */
+  private static List<Tile> tiles(Tile.Unit unit, FlashTask task) {
+    int columns = Math.max(task.d(), task.dv());
+    return columns <= MAX_NARROW
+        ? tiles(unit, columns, task.mask().isPresent())
+        : tilesOfWide(unit, task.dv() > MAX_NARROW ? 2 : 1);
+  }
+
+  /**
+   * Returns the tiles of wide heads. More columns would spill registers; at least the last tile
+   * fits the 99 KiB of shared memory of the smaller GPUs.
+   */
+  private static List<Tile> tilesOfWide(Tile.Unit unit, int across) {
+    return switch (unit) {
+      case TENSOR ->
+          List.of(
+              new Tile(unit, 64, 16, 16, across),
+              new Tile(unit, 32, 16, 16, across),
+              new Tile(unit, 16, 16, 16, across));
+      case FMA ->
+          List.of(new Tile(unit, 32, 16, 4), new Tile(unit, 16, 16, 4), new Tile(unit, 8, 16, 2));
+    };
+  }
+
   private static List<Tile> tiles(Tile.Unit unit, int columns, boolean masked) {
     return switch (unit) {
       case TENSOR -> {
@@ -71,7 +97,7 @@ public final class FlashPlanner {
     var candidates = new Candidates("%s of %s".formatted(op, task.dtype().text()), capability);
     var wanted = task.dtype() == DType.F32 ? Tile.Unit.FMA : Tile.Unit.TENSOR;
     for (var unit : Tile.Unit.values()) {
-      var tiles = tiles(unit, Math.max(task.d(), task.dv()), task.mask().isPresent());
+      var tiles = tiles(unit, task);
       for (var tile : tiles) {
         if (unit != wanted) {
           candidates.refuse(
@@ -157,7 +183,7 @@ public final class FlashPlanner {
         tile,
         task.dtype(),
         FlashVariant.padded(task.d()),
-        FlashVariant.padded(task.dv()),
+        FlashVariant.padded(task.dv(), tile.across()),
         RowCopy.access((long) task.d() * task.dtype().bytes()),
         RowCopy.access((long) task.dv() * task.dtype().bytes()),
         task.score(),
@@ -177,7 +203,7 @@ public final class FlashPlanner {
             task.dtype(),
             variant.d(),
             variant.dv(),
-            variant.d() + variant.dv(),
+            tile.across() * variant.d() + variant.dv(),
             variant.sharedBytes());
     int written = splits > 1 ? Float.BYTES : task.dtype().bytes();
     return work.over(

@@ -69,12 +69,13 @@ public record FlashTask(
 
   /** Returns whether the rows of several heads are packed. */
   boolean packed() {
-    return store == Store.DENSE && rows > queries;
+    // all heads of a cache's newest query see the same keys, unless there is a mask input
+    return rows > queries && (store == Store.DENSE || queries > 1 || mask.isPresent());
   }
 
   /** Returns whether heads share keys and have fewer queries than a tile has rows. */
   boolean packs(Tile tile) {
-    return store == Store.DENSE && group > 1 && rows < tile.rows();
+    return group > 1 && rows < tile.rows();
   }
 
   /**

@@ -49,11 +49,16 @@ public record FlashVariant(
   }
 
   /** The maximum number of columns of q and of v. */
-  static final int MAX_COLUMNS = 256;
+  static final int MAX_COLUMNS = 576;
 
   /** Returns the number of columns in shared memory, including zero padding. */
   public static int padded(int columns) {
-    return Math.ceilDiv(columns, 16) * 16;
+    return padded(columns, 1);
+  }
+
+  /** Returns the number of columns that several warps share, including zero padding. */
+  static int padded(int columns, int warps) {
+    return Math.ceilDiv(columns, 16 * warps) * 16 * warps;
   }
 
   /** Returns the PTX type of the elements. */

@@ -94,7 +94,12 @@ public record Mask(DType dtype, int rows, int batchRows, int headRows, int query
   }
 
   /** Returns the row of a query. */
-  long row(long batch, long head, long query) {
+  public long row(long batch, long head, long query) {
     return batch * batchRows + head * headRows + query * queryRows;
+  }
+
+  /** Returns the bias that an element stands for; -infinity for a hidden key. */
+  public double bias(double element) {
+    return isBias(dtype) ? element : element == 0 ? Double.NEGATIVE_INFINITY : 0;
   }
 }

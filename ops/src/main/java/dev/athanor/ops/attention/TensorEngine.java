@@ -12,6 +12,7 @@ import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
 /**
@@ -37,7 +38,7 @@ final class TensorEngine extends Engine {
     super(k, tile, type);
     shape = type == Type.F16 ? Mma.F16 : Mma.BF16;
     lane = k.lane();
-    warpRow = k.warp().times(tile.warpRows());
+    warpRow = (tile.across() == 1 ? k.warp() : k.warp().div(tile.across())).times(tile.warpRows());
   }
 
   /** Returns a pitch that swizzling supports: 32 or 64 bytes, or a multiple of 128 bytes. */
@@ -92,6 +93,24 @@ final class TensorEngine extends Engine {
   /** Returns zeros in the layout Fragments.C_16X8 for each 16x8 part. */
   @Override
   public RegisterTile sums(int columns) {
+    return sums(columns, column -> column);
+  }
+
+  @Override
+  RegisterTile part(int columns) {
+    return tile.across() == 1
+        ? sums(columns)
+        : sums(columns / tile.across(), column -> column.plus(firstOfPart(columns)));
+  }
+
+  @Override
+  Int firstOfPart(int columns) {
+    return tile.across() == 1
+        ? k.integer(0)
+        : k.warp().rem(tile.across()).times(columns / tile.across());
+  }
+
+  private RegisterTile sums(int columns, UnaryOperator<Int> shift) {
     var rows = new ArrayList<Integer>();
     for (int row = 0; row < tile.warpRows(); row += 8) {
       rows.add(row);
@@ -102,7 +121,8 @@ final class TensorEngine extends Engine {
       places.add(column + 1);
     }
     var firstRow = warpRow.plus(lane.div(4));
-    return new RegisterTile(k, new Layout(firstRow, rows, lane.rem(4).times(2), places, 4));
+    return new RegisterTile(
+        k, new Layout(firstRow, rows, shift.apply(lane.rem(4).times(2)), places, 4));
   }
 
   /** Returns a lane's four registers of a 16x8 part. */

@@ -10,8 +10,14 @@ import dev.athanor.ops.tile.TileScheduler.Order;
  * @param columns of a tile: keys, or queries in the kernel of dk and dv; a multiple of 16
  * @param warpRows rows of a warp: 16 or 32 for {@link Unit#TENSOR}, an even number for {@link
  *     Unit#FMA}
+ * @param across warps that share rows: each computes all scores, and its part of the output
  */
-public record Tile(Unit unit, int rows, int columns, int warpRows) {
+public record Tile(Unit unit, int rows, int columns, int warpRows, int across) {
+
+  /** Creates a tile in which one warp holds all columns of its rows of the output. */
+  public Tile(Unit unit, int rows, int columns, int warpRows) {
+    this(unit, rows, columns, warpRows, 1);
+  }
 
   /** The execution unit of the products. */
   public enum Unit {
@@ -22,7 +28,7 @@ public record Tile(Unit unit, int rows, int columns, int warpRows) {
   }
 
   public int threads() {
-    return rows / warpRows * 32;
+    return rows / warpRows * across * 32;
   }
 
   /**
@@ -36,6 +42,12 @@ public record Tile(Unit unit, int rows, int columns, int warpRows) {
 
   @Override
   public String toString() {
-    return (unit == Unit.FMA ? "cores_" : "tensor_") + rows + "x" + columns + "w" + warpRows;
+    return (unit == Unit.FMA ? "cores_" : "tensor_")
+        + rows
+        + "x"
+        + columns
+        + "w"
+        + warpRows
+        + (across > 1 ? "x" + across : "");
   }
 }

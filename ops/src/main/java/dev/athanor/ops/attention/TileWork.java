@@ -41,7 +41,6 @@ public record TileWork(
    * @param ownBytes bytes that the block reads and writes once
    */
   public BlockWork over(double tiles, double ownBytes) {
-    int warps = tile.threads() / KernelBuilder.WARP;
     int bytes = dtype.bytes();
     double scores = (double) tile.rows() * tile.columns();
     double multiplyAdds = scores * depth;
@@ -54,8 +53,8 @@ public record TileWork(
                 ? Machine.MMA_INSTRUCTIONS * multiplyAdds / MMA
                 : FMA_INSTRUCTIONS * multiplyAdds / KernelBuilder.WARP)
             + SCORE_INSTRUCTIONS * scores / KernelBuilder.WARP;
-    // each warp reads the whole tile
-    double read = (double) warps * tile.columns() * depth * bytes;
+    // the warps of each row read the whole tile
+    double read = (double) tile.rows() / tile.warpRows() * tile.columns() * depth * bytes;
     double busy =
         Math.max(
             Math.max(multiplying, machine.issueCycles(instructions)),
@@ -73,7 +72,7 @@ public record TileWork(
   }
 
   private int registers(boolean tensor) {
-    int ofLane = tile.warpRows() * (dv + tile.columns()) / KernelBuilder.WARP;
+    int ofLane = tile.warpRows() * (dv / tile.across() + tile.columns()) / KernelBuilder.WARP;
     int kept = tensor ? tile.warpRows() * Math.min(d, KEPT) / KernelBuilder.WARP / 2 : 0;
     return Math.min(Machine.MOST_REGISTERS, ofLane + kept + OTHER_REGISTERS);
   }

@@ -97,6 +97,9 @@ class SharedMemoryTest {
     "F16, 256, 98304, 98304",
     "F16, 256, 98303, 65536",
     "F16, 256, 65535, 40960",
+    "F16, 576, 232448, 110592",
+    "F16, 576, 101376, 73728",
+    "F32, 576, 101376, 93312",
     "F16, 128, 49152, 49152",
     "F16, 64, 28672, 24576",
     "F32, 64, 65536, 39552"
@@ -174,11 +177,11 @@ class SharedMemoryTest {
   @Test
   void reportsProblemsInOrder() {
     var old = TestDevices.of(Target.of("sm_75"), 40, 16_384);
-    assertThatThrownBy(() -> plans(DType.F32, 257, old))
+    assertThatThrownBy(() -> plans(DType.F32, 577, old))
         .isInstanceOf(OpException.TooLarge.class)
         .hasMessage(
-            "input \"q\" has shape [1, 32, 4096, 257] with a head size of 257; the maximum"
-                + " is 256");
+            "input \"q\" has shape [1, 32, 4096, 577] with a head size of 577; the maximum"
+                + " is 576");
     assertThatThrownBy(() -> plans(DType.F32, 256, old))
         .hasMessage(
             "test device (sm_75) cannot compute this attention of f32: requires sm_80; the"

@@ -32,6 +32,9 @@ import java.util.random.RandomGenerator;
 /** The gradients of attention with respect to queries, keys and values. */
 public final class AttentionBackward implements SampledOp {
 
+  /** The maximum number of columns of q and of v. */
+  private static final int MAX_COLUMNS = 256;
+
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "attention-backward",
@@ -96,6 +99,9 @@ public final class AttentionBackward implements SampledOp {
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var outputs = BoundInputs.of(DESCRIPTION, inputs, attributes).outputs();
+    for (var name : List.of("q", "v")) {
+      AttentionProblem.columns(name, AttentionProblem.input(inputs, name), MAX_COLUMNS);
+    }
     var p = AttentionProblem.of(inputs, attributes);
     var candidates = new Candidates("gradient of attention of " + p.dtype().text(), capability);
     for (var tile : tiles(p)) {

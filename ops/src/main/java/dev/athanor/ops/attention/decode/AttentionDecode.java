@@ -15,34 +15,34 @@ import dev.athanor.ops.attention.AttentionProblem;
 import dev.athanor.ops.attention.FlashPlanner;
 import dev.athanor.ops.attention.FlashTask;
 import dev.athanor.ops.attention.FlashVariant.Store;
-import dev.athanor.ops.attention.Score;
+import dev.athanor.ops.attention.Mask;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 
 /**
- * Attention of the newest query of each sequence to its cached keys. The heads of q that share a
- * head of the cache are the rows of one tile, so that they read the cache once.
+ * Attention of the newest queries of each sequence to its cached keys. The heads of a few queries
+ * that share a head of the cache are the rows of one tile, so that they read the cache once.
  */
 public final class AttentionDecode implements SampledOp {
 
   static final OpDescription DESCRIPTION =
       new OpDescription(
           "attention-decode",
-          "Computes attention of one query per sequence over a contiguous or paged"
+          "Computes attention of the newest queries of each sequence over a contiguous or paged"
               + " key/value cache.",
           List.of(
               new Input(
                   "q",
-                  "[B, Hq, 1, D]",
+                  "[B, Hq, Sq, D]",
                   AttentionProblem.DTYPES,
                   false,
-                  "the newest query of each sequence; D is at most 256"),
+                  "the queries at the last Sq positions of each sequence, which attend to the keys"
+                      + " up to their own positions; D is at most 576"),
               new Input(
                       "kCache",
                       "[B, Hkv, Smax, D] or [N, Hkv, blockSize, D] with blockTable",
@@ -62,7 +62,7 @@ public final class AttentionDecode implements SampledOp {
                   "[B]",
                   Set.of(DType.I32),
                   false,
-                  "number of keys of each sequence, including the key of the query; clamped to 0"
+                  "number of keys of each sequence, including those of the queries; clamped to 0"
                       + " … Smax (maxBlocks · blockSize with blockTable)"),
               new Input(
                   "blockTable",
@@ -70,25 +70,32 @@ public final class AttentionDecode implements SampledOp {
                   Set.of(DType.I32),
                   true,
                   "block indices of each sequence, in order. Entries beyond its length are not"
-                      + " read; the others are clamped to 0 … N − 1")),
+                      + " read; the others are clamped to 0 … N − 1"),
+              new Input(
+                      Mask.NAME,
+                      "[…m, Sm, K]",
+                      Mask.DTYPES,
+                      true,
+                      Mask.MEANING + "; K is Smax, or maxBlocks · blockSize with blockTable")
+                  .like("q", DType.F32, DType.BOOL)),
           List.of(
               AttentionProblem.scaleAttribute(),
               Attribute.integer(
                       "window",
                       0,
-                      "sliding window size: the query, at the position of the last key, attends only"
-                          + " to the last window keys; 0 disables it")
+                      "sliding window size: each query attends only to the last window keys up to its"
+                          + " position; 0 disables it")
                   .from(0, Integer.MAX_VALUE)),
           List.of(
               Output.of(
                   "out",
-                  "[B, Hq, 1, Dv]",
+                  "[B, Hq, Sq, Dv]",
                   "same as q",
-                  "the attention output; zeros for a sequence of length 0")),
-          "out = softmax(scale · q·kᵀ)·v over the valid keys, accumulated in f32; cache"
+                  "the attention output; zeros for a query that attends to no key")),
+          "out = softmax(scale · q·kᵀ + mask)·v over the keys up to each query, accumulated in f32; cache"
               + " entries beyond a sequence's length or before its window never affect the"
               + " result",
-          "2·B·Hq·Smax·(D + Dv)");
+          "2·B·Hq·Sq·Smax·(D + Dv), counting only unmasked query-key pairs");
 
   @Override
   public OpDescription description() {
@@ -99,30 +106,33 @@ public final class AttentionDecode implements SampledOp {
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var p = DecodeProblem.of(inputs, attributes);
+    int group = p.heads() / p.sharedHeads();
+    // the heads of a single query are always packed
+    boolean single = p.queries() == 1;
     var task =
         new FlashTask(
             p.dtype(),
             p.batch(),
-            p.sharedHeads(),
-            1,
-            p.heads() / p.sharedHeads(),
-            1,
+            single ? p.sharedHeads() : p.heads(),
+            single ? 1 : group,
+            single ? group : p.queries(),
+            p.queries(),
             p.capacity(),
             p.d(),
             p.dv(),
-            new Score(false, false, p.window() > 0, false, false),
+            p.score(),
             p.scale(),
             0,
             p.window(),
-            p.capacity() - p.from(p.capacity()),
+            p.visible(),
             false,
             p.paged() ? Store.PAGED : Store.CACHE,
             "kCache",
             "vCache",
             p.pages(),
-            Optional.empty());
+            p.mask());
     var outputs = Map.of("out", p.out());
-    double pairs = (double) p.batch() * p.heads() * (p.capacity() - p.from(p.capacity()));
+    double pairs = (double) p.batch() * p.heads() * p.queries() * p.visible();
     var cost = Plan.Cost.of(2 * pairs * (p.d() + p.dv()), inputs, outputs);
     return FlashPlanner.plans("decoding attention", task, outputs, cost, capability);
   }

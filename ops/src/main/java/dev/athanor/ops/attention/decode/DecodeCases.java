@@ -9,10 +9,12 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.attention.AttentionProblem;
 import dev.athanor.ops.attention.AttentionReference;
 import dev.athanor.ops.attention.AttentionSize;
+import dev.athanor.ops.attention.Mask;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.random.RandomGenerator;
 
 /**
@@ -24,10 +26,14 @@ final class DecodeCases {
   /**
    * The size of a test case.
    *
+   * @param queries of a sequence
+   * @param mask the dtype of a mask; empty for none
    * @param capacity of a contiguous cache
    * @param blockSize of a paged cache; 0 for a contiguous one
    */
   private record Size(
+      int queries,
+      Optional<DType> mask,
       int heads,
       int sharedHeads,
       int capacity,
@@ -35,7 +41,41 @@ final class DecodeCases {
       int dv,
       int blockSize,
       Map<String, ?> given,
-      List<Integer> lengths) {}
+      List<Integer> lengths) {
+
+    /** Creates a size with one query. */
+    Size(
+        int heads,
+        int sharedHeads,
+        int capacity,
+        int d,
+        int dv,
+        int blockSize,
+        Map<String, ?> given,
+        List<Integer> lengths) {
+      this(1, Optional.empty(), heads, sharedHeads, capacity, d, dv, blockSize, given, lengths);
+    }
+
+    /** Returns this size with several queries. */
+    Size of(int several) {
+      return new Size(
+          several, mask, heads, sharedHeads, capacity, d, dv, blockSize, given, lengths);
+    }
+
+    Size masked(DType dtype) {
+      return new Size(
+          queries,
+          Optional.of(dtype),
+          heads,
+          sharedHeads,
+          capacity,
+          d,
+          dv,
+          blockSize,
+          given,
+          lengths);
+    }
+  }
 
   private static final List<Size> FULL =
       List.of(
@@ -47,12 +87,22 @@ final class DecodeCases {
           new Size(4, 2, 40, 128, 128, 8, Map.of(), List.of(33, 1, 40)),
           new Size(4, 2, 320, 64, 32, 16, Map.of("window", 100), List.of(305, 17)),
           new Size(2, 1, 21, 256, 256, 7, Map.of(), List.of(15)),
-          new Size(3, 3, 30, 101, 70, 5, Map.of(), List.of(30, 0)));
+          new Size(3, 3, 30, 101, 70, 5, Map.of(), List.of(30, 0)),
+          new Size(4, 2, 300, 32, 24, 0, Map.of(), List.of(300, 3)).of(5),
+          new Size(4, 1, 160, 64, 64, 16, Map.of("window", 60), List.of(150, 2)).of(4),
+          new Size(2, 1, 150, 64, 64, 0, Map.of(), List.of(149, 77)).of(70),
+          new Size(2, 2, 90, 20, 20, 15, Map.of(), List.of(90, 40)).of(33),
+          new Size(4, 2, 140, 32, 32, 0, Map.of(), List.of(140, 9)).masked(DType.BOOL),
+          new Size(4, 2, 96, 32, 32, 16, Map.of(), List.of(50, 90)).of(3).masked(DType.F32),
+          new Size(2, 1, 40, 576, 512, 0, Map.of(), List.of(33, 40)),
+          new Size(3, 1, 40, 576, 512, 8, Map.of(), List.of(40, 6)).of(2));
 
   private static final List<Size> QUICK =
       List.of(
           new Size(4, 2, 260, 32, 24, 0, Map.of(), List.of(1, 259)),
-          new Size(4, 2, 40, 64, 64, 8, Map.of("window", 9), List.of(33, 1)));
+          new Size(4, 2, 40, 64, 64, 8, Map.of("window", 9), List.of(33, 1)),
+          new Size(4, 2, 140, 32, 32, 0, Map.of(), List.of(133, 2)).of(3),
+          new Size(4, 2, 40, 16, 16, 8, Map.of(), List.of(33, 1)).of(2).masked(DType.BOOL));
 
   private DecodeCases() {}
 
@@ -71,7 +121,7 @@ final class DecodeCases {
     var draw = new Draw(random);
     int batch = size.lengths.size();
     var inputs = new HashMap<String, HostTensor>();
-    inputs.put("q", draw.normal(dtype, batch, size.heads, 1, size.d));
+    inputs.put("q", draw.normal(dtype, batch, size.heads, size.queries, size.d));
     var lengths = HostTensor.zeros(TensorType.of(DType.I32, batch));
     for (int b = 0; b < batch; b++) {
       DType.I32.writeLong(lengths.data(), b, size.lengths.get(b));
@@ -87,6 +137,9 @@ final class DecodeCases {
     }
     inputs.put("kCache", draw.normal(dtype, first, size.sharedHeads, rows, size.d));
     inputs.put("vCache", draw.normal(dtype, first, size.sharedHeads, rows, size.dv));
+    size.mask.ifPresent(of ->
+        inputs.put(
+            Mask.NAME, mask(draw, TensorType.of(of, batch, 1, size.queries, size.capacity))));
     var attributes = Attributes.of(new AttentionDecode().description(), size.given);
     poisonUnused(inputs, attributes);
     return of(inputs, attributes, dtype);
@@ -109,6 +162,16 @@ final class DecodeCases {
 
   private static Case of(Map<String, HostTensor> inputs, Attributes attributes, DType dtype) {
     return new Case(inputs, attributes, Map.of("out", AttentionProblem.tolerance(dtype)));
+  }
+
+  /** Returns a mask that hides every third key. */
+  private static HostTensor mask(Draw draw, TensorType type) {
+    boolean bias = Mask.isBias(type.dtype());
+    var mask = bias ? draw.normal(0, 1, type) : draw.integers(1, 1, type);
+    for (long at = 0; at < type.shape().elements(); at += 3) {
+      type.dtype().write(mask.data(), at, bias ? Double.NEGATIVE_INFINITY : 0);
+    }
+    return mask;
   }
 
   /** Returns a block table in random order. */

@@ -3,47 +3,51 @@ package dev.athanor.ops.attention.decode;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.attention.AttentionProblem;
 import dev.athanor.ops.attention.FlashTask.Pages;
+import dev.athanor.ops.attention.Mask;
+import dev.athanor.ops.attention.Score;
 import dev.athanor.ops.problem.BoundInputs;
 import java.util.Map;
+import java.util.Optional;
+import java.util.stream.IntStream;
 
 /**
- * Attention of one query per head to a cache, with validated shapes.
+ * Attention of the newest queries to a cache, with validated shapes.
  *
  * @param heads of q
  * @param sharedHeads of the cache; {@code heads / sharedHeads} consecutive heads of q share one
+ * @param queries of a head
  * @param capacity maximum number of keys of a sequence
  * @param window 0 for none
  * @param pages of a paged cache
+ * @param mask the input that hides keys or adds to scores
  */
 record DecodeProblem(
     DType dtype,
     int batch,
     int heads,
     int sharedHeads,
+    int queries,
     int capacity,
     int d,
     int dv,
     double scale,
     int window,
-    Pages pages) {
+    Pages pages,
+    Optional<Mask> mask) {
 
   static DecodeProblem of(Map<String, TensorType> inputs, Attributes attributes) {
     var q = AttentionProblem.input(inputs, "q");
     var k = AttentionProblem.input(inputs, "kCache");
     var v = AttentionProblem.input(inputs, "vCache");
     var table = inputs.get("blockTable");
-    if (q.shape().rank() != 4 || q.shape().extent(2) != 1) {
-      throw new OpException.ShapeMismatch(
-          "q",
-          "input \"q\" has shape %s; it must be [B, Hq, 1, D]; use attention for more queries"
-              .formatted(q.shape()));
-    }
     BoundInputs.of(AttentionDecode.DESCRIPTION, inputs, attributes);
     int batch = AttentionProblem.extent("q", q, 0);
     int heads = AttentionProblem.extent("q", q, 1);
+    int queries = AttentionProblem.extent("q", q, 2);
     int d = AttentionProblem.columns("q", q);
     int dv = AttentionProblem.columns("vCache", v);
     int sharedHeads = AttentionProblem.extent("kCache", k, 1);
@@ -65,12 +69,14 @@ record DecodeProblem(
         batch,
         heads,
         sharedHeads,
+        queries,
         capacity,
         d,
         dv,
         AttentionProblem.scale(attributes, d),
         window,
-        pages);
+        pages,
+        Mask.of(inputs, Shape.of(batch, heads), queries, capacity));
   }
 
   private static int countable(String name, TensorType tensor, String what, long count) {
@@ -87,12 +93,30 @@ record DecodeProblem(
     return pages.blockSize() > 0;
   }
 
-  TensorType out() {
-    return TensorType.of(dtype, batch, heads, 1, dv);
+  Score score() {
+    boolean bias = mask.map(Mask::dtype).filter(Mask::isBias).isPresent();
+    return new Score(false, queries > 1, window > 0, false, bias);
   }
 
-  /** Returns the first key that the newest query of a sequence sees. */
-  int from(int length) {
-    return window == 0 ? 0 : Math.max(0, length - window);
+  TensorType out() {
+    return TensorType.of(dtype, batch, heads, queries, dv);
+  }
+
+  /** Returns the first key that a query of a sequence sees. */
+  int from(int length, int query) {
+    return window == 0 ? 0 : Math.max(0, to(length, query) - window);
+  }
+
+  /** Returns the end, exclusive, of the keys that a query of a sequence sees. */
+  int to(int length, int query) {
+    return Math.max(0, length - queries + query + 1);
+  }
+
+  /** Returns the average number of keys that a query of a full sequence sees. */
+  double visible() {
+    return IntStream.range(0, queries)
+        .map(query -> to(capacity, query) - from(capacity, query))
+        .average()
+        .orElseThrow();
   }
 }

@@ -3,12 +3,15 @@ package dev.athanor.ops.attention.decode;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.attention.AttentionReference;
+import dev.athanor.ops.attention.Mask;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.TensorReader;
 import java.util.HashSet;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.IntToLongFunction;
+import java.util.stream.IntStream;
 
 /** A simple reference implementation of attention over a cache in float64. */
 final class DecodeReference {
@@ -48,24 +51,37 @@ final class DecodeReference {
     return rows;
   }
 
+  private static double bias(DecodeProblem p, Optional<TensorReader> mask, long maskRow, int key) {
+    return mask.map(
+            elements -> p.mask().orElseThrow().bias(elements.get(maskRow * p.capacity() + key)))
+        .orElse(0.0);
+  }
+
   static ReferenceOutput decode(Map<String, HostTensor> inputs, Attributes attributes) {
     var p = DecodeProblem.of(HostTensor.types(inputs), attributes);
     var q = TensorReader.of(inputs, "q");
     var k = TensorReader.of(inputs, "kCache");
     var v = TensorReader.of(inputs, "vCache");
+    var mask = p.mask().map(_ -> TensorReader.of(inputs, Mask.NAME));
     return ReferenceOutput.ofRows(
-        (long) p.batch() * p.heads(),
+        (long) p.batch() * p.heads() * p.queries(),
         p.dv(),
         row -> {
-          int sequence = (int) (row / p.heads());
-          int sharedHead = (int) (row % p.heads()) / (p.heads() / p.sharedHeads());
+          int query = (int) (row % p.queries());
+          int head = (int) (row / p.queries() % p.heads());
+          int sequence = (int) (row / p.queries() / p.heads());
+          int sharedHead = head / (p.heads() / p.sharedHeads());
           int length = length(inputs, p, sequence);
-          int from = p.from(length);
-          IntToLongFunction cached = j -> cacheRow(inputs, p, sequence, sharedHead, from + j);
-          var scores = new double[length - from];
+          long maskRow = p.mask().map(each -> each.row(sequence, head, query)).orElse(0L);
+          var seen =
+              IntStream.range(p.from(length, query), p.to(length, query))
+                  .filter(key -> bias(p, mask, maskRow, key) != Double.NEGATIVE_INFINITY)
+                  .toArray();
+          IntToLongFunction cached = j -> cacheRow(inputs, p, sequence, sharedHead, seen[j]);
+          var scores = new double[seen.length];
           for (int j = 0; j < scores.length; j++) {
             double product = AttentionReference.dot(q, row, k, cached.applyAsLong(j), p.d());
-            scores[j] = p.scale() * product;
+            scores[j] = p.scale() * product + bias(p, mask, maskRow, seen[j]);
           }
           return AttentionReference.mean(scores, v, cached, p.dv());
         });

@@ -1,4 +1,4 @@
-/** Attention of one query per sequence over a cache of keys and values. */
+/** Attention of the newest queries of sequences over a cache of keys and values. */
 @NullMarked
 package dev.athanor.ops.attention.decode;
 

@@ -39,7 +39,7 @@ public final class Attention implements SampledOp {
                   "[B, Hq, Sq, D] or [B, Sq, D] or [Sq, D]",
                   AttentionProblem.DTYPES,
                   false,
-                  "queries; without Hq, of a single head; D is at most 256"),
+                  "queries; without Hq, of a single head; D is at most 576"),
               new Input(
                       "k",
                       "[B, Hkv, Sk, D] or [B, Sk, D] or [Sk, D]",
@@ -52,7 +52,7 @@ public final class Attention implements SampledOp {
                       "[B, Hkv, Sk, Dv] or [B, Sk, Dv] or [Sk, Dv]",
                       AttentionProblem.DTYPES,
                       false,
-                      "values; Dv is at most 256")
+                      "values; Dv is at most 576")
                   .like("q"),
               new Input(Mask.NAME, "[…m, Sm, Sk]", Mask.DTYPES, true, Mask.MEANING)
                   .like("q", DType.F32, DType.BOOL)),

@@ -44,6 +44,10 @@ final class AttentionCases {
               13, 40, 256, 256, Map.of("causal", true, "softcap", 20, "withLse", true)),
           AttentionSize.oneHead(33, 16, 192, 100, PLAIN),
           AttentionSize.oneHead(18, 21, 99, 71, CAUSAL),
+          AttentionSize.oneHead(9, 35, 300, 40, PLAIN),
+          AttentionSize.oneHead(17, 37, 576, 512, CAUSAL_LSE),
+          AttentionSize.oneHead(5, 70, 64, 273, LSE),
+          AttentionSize.oneHead(7, 20, 576, 576, CAUSAL),
           new AttentionSize(2, 4, 2, 17, 33, 32, 32, CAUSAL_LSE),
           new AttentionSize(3, 3, 1, 5, 18, 48, 16, PLAIN));
 

@@ -2,6 +2,7 @@ package dev.athanor.ops.attention.decode;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
 
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -67,6 +68,43 @@ class AttentionDecodeTest {
     var out = Tensors.get(Runner.run(DECODE, inputs, Map.of()), "out");
     var tolerance = AttentionProblem.tolerance(dtype);
     assertThat(tolerance.error(out.toDoubles(), expected)).isLessThanOrEqualTo(tolerance.limit());
+  }
+
+  /** Chunks of queries give the results of the whole sequence. */
+  @ParameterizedTest
+  @CsvSource({"F32, 1, 0", "F32, 3, 0", "F16, 7, 9", "BF16, 20, 0"})
+  void chunksMatchCausalAttention(DType dtype, int chunk, int window) {
+    var draw = new Draw(new Random(7));
+    int length = 40;
+    int d = 16;
+    var q = draw.normal(dtype, 1, 4, length, d);
+    var k = draw.normal(dtype, 1, 2, length, d);
+    var v = draw.normal(dtype, 1, 2, length, d);
+    var expected =
+        AttentionReference.get(
+            new Attention()
+                .reference(
+                    Map.of("q", q, "k", k, "v", v),
+                    Attributes.of(
+                        new Attention().description(), Map.of("causal", true, "window", window))),
+            "out");
+    for (int from : new int[] {0, 11, length - chunk}) {
+      var queries = HostTensor.zeros(TensorType.of(dtype, 1, 4, chunk, d));
+      for (int i = 0; i < 4 * chunk * d; i++) {
+        int row = i / d / chunk * length + from + i / d % chunk;
+        dtype.write(queries.data(), i, q.get((long) row * d + i % d));
+      }
+      var inputs = Map.of("q", queries, "kCache", k, "vCache", v, "lengths", lengths(from + chunk));
+      Runner.all(DECODE, inputs, Map.of("window", window), "out")
+          .forEach((kernel, out) -> {
+            for (int i = 0; i < out.length; i++) {
+              int row = i / d / chunk * length + from + i / d % chunk;
+              assertThat(out[i])
+                  .as(kernel)
+                  .isCloseTo(expected[row * d + i % d], within(dtype == DType.F32 ? 1e-5 : 2e-2));
+            }
+          });
+    }
   }
 
   /** A paged cache gives the same bits as a contiguous cache with the same contents. */
@@ -186,12 +224,12 @@ class AttentionDecodeTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "q | [2, 4, 3, 8] | input \"q\" has shape [2, 4, 3, 8]; it must be [B, Hq, 1, D]; use attention for more queries",
+        "q | [2, 4, 8] | input \"q\" has shape [2, 4, 8]; it must be [B, Hq, Sq, D]",
         "lengths | [3] | lengths [3] has B = 3 but q [2, 4, 1, 8] has B = 2; they must be equal",
         "kCache | [3, 2, 5, 8] | kCache [3, 2, 5, 8] has B = 3 but q [2, 4, 1, 8] has B = 2; they must be equal",
         "vCache | [2, 2, 6, 8] | vCache [2, 2, 6, 8] has Smax = 6 but kCache [2, 2, 5, 8] has Smax = 5; they must be equal",
-        "vCache | [2, 2, 5, 257] | input \"vCache\" has shape [2, 2, 5, 257] with a head"
-            + " size of 257; the maximum is 256",
+        "vCache | [2, 2, 5, 577] | input \"vCache\" has shape [2, 2, 5, 577] with a head"
+            + " size of 577; the maximum is 576",
         "blockTable | [3, 2] | blockTable [3, 2] has B = 3 but q [2, 4, 1, 8] has B = 2; they must be equal",
         "blockTable | [2, 1000000000] | with blockTable [2, 1000000000] the product maxBlocks · blockSize is 5000000000; the maximum is 2^31 - 1025"
       })

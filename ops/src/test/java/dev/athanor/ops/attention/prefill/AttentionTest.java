@@ -418,10 +418,10 @@ public class AttentionTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "[4, 257] | [4, 257] | [4, 8] | input \"q\" has shape [4, 257] with a head size"
-            + " of 257; the maximum is 256",
-        "[4, 8] | [4, 8] | [4, 300] | input \"v\" has shape [4, 300] with a head size of"
-            + " 300; the maximum is 256",
+        "[4, 577] | [4, 577] | [4, 8] | input \"q\" has shape [4, 577] with a head size"
+            + " of 577; the maximum is 576",
+        "[4, 8] | [4, 8] | [4, 600] | input \"v\" has shape [4, 600] with a head size of"
+            + " 600; the maximum is 576",
         "[8] | [8] | [8] | input \"q\" has shape [8]; it must be [B, Hq, Sq, D] or [B,"
             + " Sq, D] or [Sq, D]",
         "[4, 8] | [2, 4, 8] | [4, 8] | input \"k\" has shape [2, 4, 8]; it must be [Sk, D]",
