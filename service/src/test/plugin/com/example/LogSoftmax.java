@@ -2,6 +2,7 @@ package com.example;
 
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -11,7 +12,6 @@ import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.row.RowCases;
@@ -47,14 +47,14 @@ public final class LogSoftmax implements Op {
       Map<String, TensorType> inputs, Attributes attributes, Capability device) {
     var x = RowShape.of(inputs, "x");
     var outputs = Map.of("y", x.tensor());
-    var slots = List.of(Slot.input("x"), Slot.output("y"));
+    var arguments = Arguments.ofInputs("x").outputs("y");
     return RowPlanner.of(x)
         .plans(
             "log-softmax of " + x.dtype().text(),
             device,
             tile ->
                 RowPlanner.Launches.of(
-                    new RowKernel(new LogSoftmaxFunction(), x.dtype(), tile), x, slots),
+                    new RowKernel(new LogSoftmaxFunction(), x.dtype(), tile), x, arguments),
             outputs,
             Plan.Cost.of(5.0 * x.tensor().shape().elements(), inputs, outputs));
   }

@@ -143,7 +143,8 @@ public final class SquaredDistances implements Op {
   private static Step norms(RowShape x, Slot norms, Capability device) {
     var tile = RowPlanner.of(x).cheapestTile(device, (double) x.n() * x.dtype().bytes());
     var kernel = new RowKernel(new SquaredNorms(), x.dtype(), tile);
-    return RowPlanner.step(kernel, x, List.of(Slot.input(x.name()), norms));
+    return RowPlanner.step(
+        kernel, x, Arguments.NONE.with("x", Slot.input(x.name())).with("norms", norms));
   }
 
   /** The kernel's parameters are {@code rows, n, x, norms}. */

@@ -4,7 +4,6 @@ import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
-import java.util.List;
 import java.util.Optional;
 
 /**
@@ -20,11 +19,6 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, Argu
   /** Creates a launch of one-dimensional blocks. */
   public Step(Variant variant, Dim3 grid, int threads, int sharedBytes, Arguments arguments) {
     this(variant, grid, Dim3.of(threads), sharedBytes, arguments);
-  }
-
-  /** Creates a launch with arguments in order. */
-  public Step(Variant variant, Dim3 grid, int threads, int sharedBytes, List<Slot> slots) {
-    this(variant, grid, threads, sharedBytes, Arguments.inOrder(variant.build(), slots));
   }
 
   /** Returns the number of threads per block. */

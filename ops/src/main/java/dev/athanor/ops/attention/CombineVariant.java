@@ -1,5 +1,6 @@
 package dev.athanor.ops.attention;
 
+import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
@@ -9,13 +10,15 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Function;
 
 /**
  * Combines the partial results of the key splits. A split with the greatest score {@code m} and the
  * sum of weights {@code s} has the weight {@code s·2^(factor·(m − the greatest m))}. The logarithm
  * of the sum is not added to the score, since f32 would round it away beside a large score. One
- * block per query; parameters {@code partial, partialSums, out, lse, queries, dv, splits, factor}.
+ * block per query; parameters {@code partial, partialSums, out, [lse], queries, dv, splits,
+ * factor}.
  *
  * @param dtype of out
  * @param logSumExp whether lse is written
@@ -48,7 +51,7 @@ record CombineVariant(DType dtype, boolean logSumExp) implements Variant {
     var partial = k.input("partial", Type.F32);
     var partialSums = k.input("partialSums", Type.F32);
     var out = k.pointer("out", FlashVariant.type(dtype));
-    var lse = k.pointer("lse", Type.F32);
+    var lse = logSumExp ? Optional.of(k.pointer("lse", Type.F32)) : Optional.<GlobalPointer>empty();
     var queries = k.integer("queries");
     var dv = k.integer("dv");
     var splits = k.integer("splits");
@@ -89,9 +92,9 @@ record CombineVariant(DType dtype, boolean logSumExp) implements Variant {
               });
           out.row(query, dv).store(column, sum.times(inverse).to(out.element()));
         });
-    if (logSumExp) {
+    lse.ifPresent(to -> {
       var log2 = greatest.times(factor).plus(total.log2());
-      lse.storeWhere(k.thread().eq(0), query, log2.times(Math.log(2)));
-    }
+      to.storeWhere(k.thread().eq(0), query, log2.times(Math.log(2)));
+    });
   }
 }

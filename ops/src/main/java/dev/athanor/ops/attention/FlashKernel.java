@@ -22,8 +22,8 @@ import java.util.stream.IntStream;
  * running sum of exponentials of each row, and rescales the sums when the maximum grows. Copies of
  * keys overlap with the multiplication of values and vice versa.
  *
- * <p>Parameters: {@code q, k, v, out, lse, [lengths, [table]], [mask], rows, keys, heads, group, d,
- * dv, [queries], [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize],
+ * <p>Parameters: {@code q, k, v, out, [lse], [lengths, [table]], [mask], rows, keys, heads, group,
+ * d, dv, [queries], [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize],
  * [batchRows, headRows, queryRows]}. Each of the {@code heads} of each batch has {@code rows}
  * queries; {@code group} heads share a head of k and v. Packed rows are those of several heads with
  * {@code queries} each. A kernel with splits writes f32 to {@code out[splits, batch, heads, rows,
@@ -58,12 +58,19 @@ final class FlashKernel {
     final GlobalPointer keys = k.input("k", type);
     final GlobalPointer values = k.input("v", type);
     final GlobalPointer out = k.pointer("out", variant.split() ? Type.F32 : type);
-    final GlobalPointer lse = k.pointer("lse", Type.F32);
+
+    /** Absent if neither lse nor the sums of splits are written. */
+    final Optional<GlobalPointer> lse =
+        variant.logSumExp() || variant.split()
+            ? Optional.of(k.pointer("lse", Type.F32))
+            : Optional.empty();
+
     final boolean cached = variant.store() != Store.DENSE;
     final boolean paged = variant.store() == Store.PAGED;
-    // placeholders if the parameters are absent; never read
-    final GlobalPointer lengths = cached ? k.input("lengths", Type.S32) : lse;
-    final GlobalPointer table = paged ? k.input("table", Type.S32) : lse;
+    final Optional<GlobalPointer> lengths =
+        cached ? Optional.of(k.input("lengths", Type.S32)) : Optional.empty();
+    final Optional<GlobalPointer> table =
+        paged ? Optional.of(k.input("table", Type.S32)) : Optional.empty();
     final Optional<GlobalPointer> mask =
         variant.mask().map(dtype -> k.input(Mask.NAME, Mask.type(dtype)));
     final Int rows = k.integer("rows");
@@ -105,12 +112,14 @@ final class FlashKernel {
       var sharedHeads = heads.div(group);
       var sharedHead = slot.div(group);
       var present =
-          cached ? lengths.load(batch).integer().max(k.integer(0)).min(capacity) : capacity;
+          lengths
+              .map(all -> all.load(batch).integer().max(k.integer(0)).min(capacity))
+              .orElse(capacity);
       score = variant.score().new Device(k, queries, present);
-      if (paged) {
+      if (table.isPresent()) {
         var pages =
             new Pages(
-                table,
+                table.get(),
                 batch,
                 sharedHead,
                 sharedHeads,
@@ -331,10 +340,14 @@ final class FlashKernel {
       }
       var first = block.rows.wide().times(block.part);
       if (variant.split()) {
-        block.lse.plus(first.times(2)).storeWhere(there, row.times(2), List.of(most, sum));
+        block
+            .lse
+            .orElseThrow()
+            .plus(first.times(2))
+            .storeWhere(there, row.times(2), List.of(most, sum));
       } else {
         var log2 = block.score.log2(most).plus(sum.log2());
-        block.lse.plus(first).storeWhere(there, row, log2.times(Math.log(2)));
+        block.lse.orElseThrow().plus(first).storeWhere(there, row, log2.times(Math.log(2)));
       }
     }
   }

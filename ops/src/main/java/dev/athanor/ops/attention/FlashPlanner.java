@@ -3,6 +3,7 @@ package dev.athanor.ops.attention;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
@@ -258,64 +259,62 @@ public final class FlashPlanner {
 
   private static List<Step> steps(FlashTask task, FlashVariant variant, int blocks, int splits) {
     boolean split = splits > 1;
-    Slot partial = new Slot.Workspace(0);
-    Slot partialSums = new Slot.Workspace(split ? partialBytes(task, splits) : 0);
-    var out = Slot.output("out");
-    // placeholder: a kernel that does not write lse ignores the pointer
-    var lse = task.logSumExp() ? Slot.output("lse") : out;
-    var slots = new ArrayList<Slot>();
-    slots.addAll(
-        List.of(
-            Slot.input("q"),
-            Slot.input(task.k()),
-            Slot.input(task.v()),
-            split ? partial : out,
-            split ? partialSums : lse));
+    var partial = new Slot.Workspace(0);
+    var partialSums = new Slot.Workspace(split ? partialBytes(task, splits) : 0);
+    var arguments =
+        task.score()
+            .arguments(task.scale(), task.cap(), task.window())
+            .inputs("q")
+            .with("k", Slot.input(task.k()))
+            .with("v", Slot.input(task.v()))
+            .with("rows", task.rows())
+            .with("keys", task.keys())
+            .with("heads", task.heads())
+            .with("group", task.group())
+            .with("d", task.d())
+            .with("dv", task.dv());
     if (task.store() != Store.DENSE) {
-      slots.add(Slot.input("lengths"));
+      arguments = arguments.inputs("lengths");
     }
     if (task.store() == Store.PAGED) {
-      slots.add(Slot.input("blockTable"));
+      arguments =
+          arguments
+              .with("table", Slot.input("blockTable"))
+              .with("maxBlocks", task.pages().maxBlocks())
+              .with("blocks", task.pages().blocks())
+              .with("blockSize", task.pages().blockSize());
     }
     if (task.mask().isPresent()) {
-      slots.add(Slot.input(Mask.NAME));
+      var mask = task.mask().get();
+      arguments =
+          arguments
+              .inputs(Mask.NAME)
+              .with("batchRows", mask.batchRows())
+              .with("headRows", mask.headRows())
+              .with("queryRows", mask.queryRows());
     }
-    slots.addAll(
-        List.of(
-            Slot.of(task.rows()),
-            Slot.of(task.keys()),
-            Slot.of(task.heads()),
-            Slot.of(task.group()),
-            Slot.of(task.d()),
-            Slot.of(task.dv())));
     if (variant.packed()) {
-      slots.add(Slot.of(task.queries()));
+      arguments = arguments.with("queries", task.queries());
     }
+    var result = Arguments.NONE.outputs("out");
+    result = task.logSumExp() ? result.outputs("lse") : result;
+    var written = result;
     if (split) {
-      slots.addAll(List.of(Slot.of(task.batch()), Slot.of(splits)));
+      written =
+          Arguments.NONE
+              .with("out", partial)
+              .with("lse", partialSums)
+              .with("batches", task.batch())
+              .with("splits", splits);
     }
-    slots.addAll(
-        List.of(
-            Slot.of(task.score().factor(task.scale(), task.cap())),
-            Slot.of(task.score().limit(task.cap())),
-            Slot.of(task.window())));
-    if (task.store() == Store.PAGED) {
-      slots.addAll(
-          List.of(
-              Slot.of(task.pages().maxBlocks()),
-              Slot.of(task.pages().blocks()),
-              Slot.of(task.pages().blockSize())));
-    }
-    task.mask()
-        .ifPresent(mask ->
-            slots.addAll(
-                List.of(
-                    Slot.of(mask.batchRows()),
-                    Slot.of(mask.headRows()),
-                    Slot.of(mask.queryRows()))));
     var steps = new ArrayList<Step>();
     steps.add(
-        new Step(variant, Dim3.of(blocks), variant.tile().threads(), variant.sharedBytes(), slots));
+        new Step(
+            variant,
+            Dim3.of(blocks),
+            variant.tile().threads(),
+            variant.sharedBytes(),
+            arguments.with(written)));
     if (split) {
       int queries = (int) queries(task);
       steps.add(
@@ -324,15 +323,13 @@ public final class FlashPlanner {
               Dim3.of(queries),
               CombineVariant.THREADS,
               0,
-              List.of(
-                  partial,
-                  partialSums,
-                  out,
-                  lse,
-                  Slot.of(queries),
-                  Slot.of(task.dv()),
-                  Slot.of(splits),
-                  Slot.of(task.score().log2Factor(task.scale())))));
+              result
+                  .with("partial", partial)
+                  .with("partialSums", partialSums)
+                  .with("queries", queries)
+                  .with("dv", task.dv())
+                  .with("splits", splits)
+                  .with("factor", task.score().log2Factor(task.scale()))));
     }
     return steps;
   }

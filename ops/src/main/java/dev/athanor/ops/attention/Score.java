@@ -6,6 +6,7 @@ import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Arguments;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -40,13 +41,21 @@ public record Score(
   }
 
   /** Returns the kernel parameter {@code factor}, by which products are multiplied first. */
-  public float factor(double scale, double cap) {
+  private float factor(double scale, double cap) {
     return (float) (softcap ? scale / cap : bias ? scale : scale * LOG2_E);
   }
 
   /** Returns the kernel parameter {@code cap}; without a bias, in units of the base-2 logarithm. */
-  public float limit(double cap) {
+  private float limit(double cap) {
     return (float) (bias ? cap : cap * LOG2_E);
+  }
+
+  /** Returns the arguments of {@link Device}. */
+  public Arguments arguments(double scale, double cap, int window) {
+    return Arguments.NONE
+        .with("factor", factor(scale, cap))
+        .with("cap", limit(cap))
+        .with("window", window);
   }
 
   /** Returns the factor by which {@link Device#log2} multiplies. */

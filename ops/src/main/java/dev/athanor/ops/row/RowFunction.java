@@ -15,9 +15,9 @@ public interface RowFunction {
   String name();
 
   /**
-   * Writes the kernel. Its first parameters, the number of rows and their length, are already
-   * declared; the function declares the others in the order of the slots that its op passes to
-   * {@link RowPlanner#step}.
+   * Writes the kernel. Its first parameters, {@code rows} and {@code n}, the number of rows and
+   * their length, are already declared; the function declares the others, for which its op passes
+   * arguments to {@link RowPlanner#step}.
    *
    * @param kernel declares parameters of its dtypes
    * @param rows returns the rows that this block computes

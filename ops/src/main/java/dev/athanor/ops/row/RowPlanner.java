@@ -4,11 +4,11 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
@@ -66,10 +66,10 @@ public record RowPlanner(long rows, long groups, int access, int values) {
     /**
      * Returns one launch with a team for each row, without workspace.
      *
-     * @param slots the arguments after the number of rows and their length
+     * @param arguments those of the {@link RowFunction}
      */
-    public static Launches of(RowKernel kernel, RowShape shape, List<Slot> slots) {
-      return new Launches(List.of(step(kernel, shape, slots)), 0);
+    public static Launches of(RowKernel kernel, RowShape shape, Arguments arguments) {
+      return new Launches(List.of(step(kernel, shape, arguments)), 0);
     }
   }
 
@@ -89,8 +89,8 @@ public record RowPlanner(long rows, long groups, int access, int values) {
   public record Split(RowTile tile, int parts) {
 
     /** Returns a launch with a block for each part of each row. */
-    public Step step(RowKernel kernel, RowShape shape, List<Slot> slots) {
-      return RowPlanner.step(kernel, shape, Dim3.of(parts, shape.rows()), slots);
+    public Step step(RowKernel kernel, RowShape shape, Arguments arguments) {
+      return RowPlanner.step(kernel, shape, Dim3.of(parts, shape.rows()), arguments);
     }
   }
 
@@ -262,10 +262,10 @@ public record RowPlanner(long rows, long groups, int access, int values) {
   /**
    * Returns a launch with a team for each row.
    *
-   * @param slots the arguments after the number of rows and their length
+   * @param arguments those of the {@link RowFunction}
    */
-  public static Step step(RowKernel kernel, RowShape shape, List<Slot> slots) {
-    return step(kernel, shape, blocks(kernel.tile(), shape), slots);
+  public static Step step(RowKernel kernel, RowShape shape, Arguments arguments) {
+    return step(kernel, shape, blocks(kernel.tile(), shape), arguments);
   }
 
   /** Returns the number of blocks that have a team for each row. */
@@ -274,13 +274,12 @@ public record RowPlanner(long rows, long groups, int access, int values) {
   }
 
   /** Returns a launch with a given number of blocks. */
-  public static Step step(RowKernel kernel, RowShape shape, int blocks, List<Slot> slots) {
-    return step(kernel, shape, Dim3.of(blocks), slots);
+  public static Step step(RowKernel kernel, RowShape shape, int blocks, Arguments arguments) {
+    return step(kernel, shape, Dim3.of(blocks), arguments);
   }
 
-  private static Step step(RowKernel kernel, RowShape shape, Dim3 grid, List<Slot> slots) {
-    var all = new ArrayList<>(List.of(Slot.of(shape.rows()), Slot.of(shape.n())));
-    all.addAll(slots);
+  private static Step step(RowKernel kernel, RowShape shape, Dim3 grid, Arguments arguments) {
+    var all = arguments.with("rows", shape.rows()).with("n", shape.n());
     return new Step(kernel, grid, kernel.tile().threads(), 0, all);
   }
 }

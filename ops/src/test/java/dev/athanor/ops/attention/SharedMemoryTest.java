@@ -7,6 +7,7 @@ import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
@@ -138,7 +139,7 @@ class SharedMemoryTest {
       Capability device, int sharedBytes, int threads, Dim3 grid) {
     var variant = variant(new Tile(Tile.Unit.TENSOR, 256, 96, 32), DType.F16, 256, 256);
     return new Candidates("attention", device)
-        .offer(1, "", new Step(variant, grid, threads, sharedBytes, List.of()))
+        .offer(1, "", new Step(variant, grid, threads, sharedBytes, Arguments.NONE))
         .plans(Map.of(), COST);
   }
 

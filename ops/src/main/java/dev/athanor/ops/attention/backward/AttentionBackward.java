@@ -3,6 +3,7 @@ package dev.athanor.ops.attention.backward;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -196,12 +197,10 @@ public final class AttentionBackward implements SampledOp {
         Dim3.of(Math.ceilDiv(rows, DeltaVariant.QUERIES)),
         DeltaVariant.THREADS,
         0,
-        List.of(
-            Slot.input("grad"),
-            Slot.input("out"),
-            new Slot.Workspace(0),
-            Slot.of(rows),
-            Slot.of(p.dv())));
+        Arguments.ofInputs("grad", "out")
+            .with("delta", new Slot.Workspace(0))
+            .with("queries", rows)
+            .with("dv", p.dv()));
   }
 
   private static Step step(AttentionProblem p, BackwardVariant variant, int blocks, String first) {
@@ -210,26 +209,19 @@ public final class AttentionBackward implements SampledOp {
         Dim3.of(blocks),
         variant.tile().threads(),
         variant.sharedBytes(),
-        List.of(
-            Slot.input("q"),
-            Slot.input("k"),
-            Slot.input("v"),
-            Slot.input("grad"),
-            Slot.input("lse"),
-            new Slot.Workspace(0),
-            Slot.output(first),
-            Slot.output("dv"),
-            Slot.of(p.queries()),
-            Slot.of(p.keys()),
-            Slot.of(p.batch()),
-            Slot.of(p.heads()),
-            Slot.of(p.heads() / p.sharedHeads()),
-            Slot.of(p.d()),
-            Slot.of(p.dv()),
-            Slot.of((float) p.scale()),
-            Slot.of(p.score().factor(p.scale(), p.cap())),
-            Slot.of(p.score().limit(p.cap())),
-            Slot.of(p.window())));
+        Arguments.ofInputs("q", "k", "v", "grad", "lse")
+            .with("delta", new Slot.Workspace(0))
+            .with("first", Slot.output(first))
+            .with("second", Slot.output("dv"))
+            .with("queries", p.queries())
+            .with("keys", p.keys())
+            .with("batches", p.batch())
+            .with("heads", p.heads())
+            .with("group", p.heads() / p.sharedHeads())
+            .with("d", p.d())
+            .with("dv", p.dv())
+            .with("scale", (float) p.scale())
+            .with(p.score().arguments(p.scale(), p.cap(), p.window())));
   }
 
   @Override

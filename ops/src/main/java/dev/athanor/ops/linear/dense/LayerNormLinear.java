@@ -15,7 +15,6 @@ import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.Step;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.cost.BlockWork;

@@ -2,6 +2,7 @@ package dev.athanor.ops.row.norm;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
@@ -26,7 +27,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.function.LongToDoubleFunction;
 import java.util.random.RandomGenerator;
-import java.util.stream.Stream;
 
 /** The gradients of a normalization of rows. */
 public final class NormBackwardOp implements SampledOp {
@@ -104,17 +104,17 @@ public final class NormBackwardOp implements SampledOp {
                       BLOCKS * capability.multiprocessors());
               int teams = Math.min(blocks * tile.rows(), x.rows());
               long bytes = (long) teams * x.n() * Float.BYTES;
-              var slots = new ArrayList<Slot>();
-              Stream.of("grad", "x", "gamma")
-                  .filter(call::has)
-                  .forEach(name -> slots.add(Slot.input(name)));
-              slots.add(Slot.output("dx"));
+              var given = call.has("gamma") ? Arguments.ofInputs("gamma") : Arguments.NONE;
+              var arguments =
+                  given
+                      .inputs("grad", "x")
+                      .outputs("dx")
+                      .with("epsilon", (float) attributes.number("epsilon"));
               for (int i = 0; i < sums.size(); i++) {
-                slots.add(new Slot.Workspace(i * bytes));
+                arguments = arguments.with(sums.get(i), new Slot.Workspace(i * bytes));
               }
-              slots.add(Slot.of((float) attributes.number("epsilon")));
               var steps = new ArrayList<Step>();
-              steps.add(RowPlanner.step(kernel, x, blocks, slots));
+              steps.add(RowPlanner.step(kernel, x, blocks, arguments));
               for (int i = 0; i < sums.size(); i++) {
                 steps.add(
                     new Step(
@@ -122,11 +122,11 @@ public final class NormBackwardOp implements SampledOp {
                         Dim3.of(Math.ceilDiv(x.n(), ColumnSums.COLUMNS)),
                         ColumnSums.THREADS,
                         0,
-                        List.of(
-                            Slot.of(teams),
-                            Slot.of(x.n()),
-                            new Slot.Workspace(i * bytes),
-                            Slot.output(sums.get(i)))));
+                        Arguments.NONE
+                            .with("rows", teams)
+                            .with("n", x.n())
+                            .with("in", new Slot.Workspace(i * bytes))
+                            .with("out", Slot.output(sums.get(i)))));
               }
               return new RowPlanner.Launches(steps, sums.size() * bytes);
             },

@@ -1,6 +1,7 @@
 package dev.athanor.ops.row.norm;
 
 import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
@@ -10,7 +11,6 @@ import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
@@ -108,13 +108,10 @@ public final class NormOp implements SampledOp {
     var order = residual(attributes);
     var outputs = call.outputs();
     var function = new NormFunction(norm, order, call.has("gamma"), call.has("beta"));
-    var slots = new ArrayList<Slot>();
-    description.inputs().stream()
-        .map(Input::name)
-        .filter(call::has)
-        .forEach(name -> slots.add(Slot.input(name)));
-    outputs.keySet().forEach(name -> slots.add(Slot.output(name)));
-    slots.add(Slot.of((float) attributes.number("epsilon")));
+    var arguments =
+        Arguments.ofInputs(inputs.keySet().toArray(String[]::new))
+            .outputs(outputs.keySet().toArray(String[]::new))
+            .with("epsilon", (float) attributes.number("epsilon"));
     var weights =
         Stream.of("gamma", "beta").filter(call::has).map(call::dtype).findFirst().orElse(x.dtype());
     return RowPlanner.of(x)
@@ -122,7 +119,8 @@ public final class NormOp implements SampledOp {
             "%s of %s".formatted(description.name(), x.dtype().text()),
             capability,
             tile ->
-                RowPlanner.Launches.of(new RowKernel(function, x.dtype(), weights, tile), x, slots),
+                RowPlanner.Launches.of(
+                    new RowKernel(function, x.dtype(), weights, tile), x, arguments),
             outputs,
             Plan.Cost.of((double) flops() * x.tensor().shape().elements(), inputs, outputs));
   }

@@ -1,12 +1,12 @@
 package dev.athanor.ops.row.rope;
 
 import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.RowPlanner;
@@ -62,23 +62,21 @@ record RopeProblem(
   }
 
   private List<Step> steps(RopeFunction function, RowTile tile) {
-    var slots = new ArrayList<>(List.of(Slot.input("x")));
-    weights().ifPresent(_ -> slots.add(Slot.input("weight")));
-    slots.addAll(List.of(tables.cos(), tables.sin()));
-    if (tables.indexed()) {
-      slots.add(Slot.input("positions"));
-    }
-    slots.addAll(
-        List.of(
-            Slot.output("y"),
-            Slot.of(headDim),
-            Slot.of(tables.half()),
-            Slot.of(tables.rows()),
-            Slot.of(tables.period()),
-            Slot.of(norm.map(Norm::epsilon).orElse(0f))));
+    var arguments =
+        Arguments.ofInputs("x")
+            .outputs("y")
+            .with("cos", tables.cos())
+            .with("sin", tables.sin())
+            .with("headDim", headDim)
+            .with("half", tables.half())
+            .with("tableRows", tables.rows())
+            .with("period", tables.period())
+            .with("epsilon", norm.map(Norm::epsilon).orElse(0f));
+    arguments = weights().isPresent() ? arguments.inputs("weight") : arguments;
+    arguments = tables.indexed() ? arguments.inputs("positions") : arguments;
     var kernel = new RowKernel(function, x.dtype(), weights().orElse(x.dtype()), tile);
     var steps = new ArrayList<>(tables.steps());
-    steps.add(RowPlanner.step(kernel, x, slots));
+    steps.add(RowPlanner.step(kernel, x, arguments));
     return steps;
   }
 

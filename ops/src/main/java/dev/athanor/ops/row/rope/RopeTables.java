@@ -1,13 +1,13 @@
 package dev.athanor.ops.row.rope;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.row.RowShape;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -87,17 +87,19 @@ record RopeTables(
       return List.of();
     }
     double step = -Math.log(theta.get()) / Math.log(2) / half;
-    var slots = new ArrayList<>(List.of(cos(), sin()));
-    if (positions) {
-      slots.add(Slot.input("positions"));
-    }
-    slots.addAll(List.of(Slot.of(period), Slot.of(half), Slot.of(step)));
+    var arguments =
+        Arguments.NONE
+            .with("cos", cos())
+            .with("sin", sin())
+            .with("rows", period)
+            .with("half", half)
+            .with("step", step);
     return List.of(
         new Step(
             new RopeTable(positions),
             Dim3.of(Math.ceilDiv(period * half, RopeTable.THREADS)),
             RopeTable.THREADS,
             0,
-            slots));
+            positions ? arguments.inputs("positions") : arguments));
   }
 }

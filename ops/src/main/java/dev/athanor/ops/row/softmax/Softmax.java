@@ -1,6 +1,7 @@
 package dev.athanor.ops.row.softmax;
 
 import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -105,25 +106,25 @@ public final class Softmax implements SampledOp {
     int queries = queries(x, attributes);
     double probability = dropout ? attributes.number("probability") : 0;
     boolean causal = attributes.flag("causal");
-    var scale = Slot.of((float) (attributes.number("scale") / Math.log(2)));
-    var slots = new ArrayList<Slot>();
-    description.inputs().forEach(input -> slots.add(Slot.input(input.name())));
-    slots.add(Slot.output("y"));
-    slots.add(scale);
-    slots.add(Slot.of((float) kept(probability)));
-    slots.add(Slot.of(queries));
+    var logits =
+        Arguments.ofInputs("x")
+            .with("scale", (float) (attributes.number("scale") / Math.log(2)))
+            .with("queries", queries);
+    var all = logits.outputs("y").with("keep", (float) kept(probability));
+    var arguments = dropout ? all.inputs("mask") : all;
     return RowPlanner.of(x)
         .plans(
             "%s of %s".formatted(description.name(), x.dtype().text()),
             capability,
             tile ->
                 RowPlanner.Launches.of(
-                    new RowKernel(new SoftmaxFunction(causal, dropout), x.dtype(), tile), x, slots),
+                    new RowKernel(new SoftmaxFunction(causal, dropout), x.dtype(), tile),
+                    x,
+                    arguments),
             split -> {
               var partials = new Slot.Workspace(0);
-              var ofParts = List.of(Slot.input("x"), partials, scale, Slot.of(queries));
-              var ofRows = new ArrayList<>(slots);
-              ofRows.add(partials);
+              var ofParts = logits.with("partials", partials);
+              var ofRows = arguments.with("partials", partials);
               var first = new RowKernel(new PartialSumFunction(causal), x.dtype(), split.tile());
               var second =
                   new RowKernel(new SplitSoftmaxFunction(causal, dropout), x.dtype(), split.tile());
