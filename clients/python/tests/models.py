@@ -26,7 +26,6 @@ class Block:
     inputs: dict[str, Array] = field(default_factory=dict)
     steps: list[dict[str, Any]] = field(default_factory=list)
     outputs: dict[str, str | None] = field(default_factory=dict)
-    tricks: str = "–"
     _random: Any = field(default_factory=lambda: np.random.default_rng(7))
 
     def weight(self, name: str, *shape: int, scale: float | None = None) -> str:
@@ -191,14 +190,11 @@ class Encoder(Block):
         y = "x" if bert else self.step("layer-norm", {"x": "x", "weight": "norm1.weight", "bias": "norm1.bias"})
         qkv = self.linear(y, "qkv", n, 3 * n)
         heads = [view(qkv, [b, h, s, d], i * n, [s * 3 * n, d, 3 * n, 1]) for i in range(3)]
+        sources = dict(zip("qkv", heads, strict=True))
         if bert:
-            self.inputs["mask"] = np.where(np.arange(s) < np.array([[s], [5]]), 0, -np.inf).astype(np.float32)
-            scores = self.step("matmul", {"a": heads[0], "b": heads[1]}, "c", transposeB=True, alpha=d**-0.5)
-            masked = self.step("add", {"a": scores, "b": view("mask", [b, 1, 1, s])})
-            out = self.matmul(self.step("softmax", {"x": masked}), heads[2])
-            self.tricks = "mask: product, sum, softmax, product"
-        else:
-            out = self.step("attention", dict(zip("qkv", heads, strict=True)), "out")
+            self.inputs["mask"] = np.arange(s) < np.array([[s], [5]])
+            sources["mask"] = view("mask", [b, 1, 1, s])
+        out = self.step("attention", sources, "out")
         joined = self.step("permute", {"x": out}, axes=[0, 2, 1, 3])
         o = self.linear(view(joined, [rows, n]), "out", n, n)
         if bert:
@@ -237,7 +233,7 @@ class Encoder(Block):
         )
         scores = qkv[0] @ qkv[1].swapaxes(-1, -2) * d**-0.5
         if self.bert:
-            scores = scores + f64(self.inputs["mask"])[:, None, None]
+            scores = np.where(self.inputs["mask"][:, None, None], scores, -np.inf)
         o = linear((softmax(scores) @ qkv[2]).transpose(0, 2, 1, 3).reshape(b * s, h * d), "out")
         if self.bert:
             middle = norm(x + o, "norm1")

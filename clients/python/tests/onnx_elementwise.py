@@ -13,6 +13,7 @@ EXPRESSIONS = {
     "Abs": "abs(x)", "Neg": "-x", "Ceil": "ceil(x)", "Floor": "floor(x)", "Round": "round(x)",
     "Sqrt": "sqrt(x)",
     "Exp": "exp(x)", "Log": "log(x)", "Sin": "sin(x)", "Cos": "cos(x)", "Tan": "tan(x)", "Tanh": "tanh(x)",
+    "Asin": "asin(x)", "Acos": "acos(x)", "Atan": "atan(x)",
     "Sigmoid": "sigmoid(x)", "Erf": "erf(x)", "Sign": "sign(x)", "Reciprocal": "1 / x", "Relu": "relu(x)",
     "Softplus": "softplus(x)", "Not": "!x", "IsNaN": "isnan(x)", "Mish": "x * tanh(softplus(x))",
     "HardSwish": "x * clamp(x / 6 + 0.5, 0, 1)", "Softsign": "x / (1 + abs(x))", "Identity": "x",

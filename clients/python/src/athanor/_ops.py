@@ -53,7 +53,7 @@ class LayerNormBackwardResult(NamedTuple, Generic[AnyTensor]):
     dx: AnyTensor
     """[…, N] of the dtype of x: the gradient with respect to x"""
     dgamma: AnyTensor
-    """[N] of the dtype of gamma: the gradient with respect to gamma"""
+    """[N] of the dtype of gamma: the gradient with respect to gamma, also if gamma is omitted"""
     dbeta: AnyTensor
     """[N] of the dtype of gamma: the gradient with respect to beta"""
 
@@ -122,7 +122,7 @@ class RmsNormBackwardResult(NamedTuple, Generic[AnyTensor]):
     dx: AnyTensor
     """[…, N] of the dtype of x: the gradient with respect to x"""
     dgamma: AnyTensor
-    """[N] of the dtype of gamma: the gradient with respect to gamma"""
+    """[N] of the dtype of gamma: the gradient with respect to gamma, also if gamma is omitted"""
 
 
 class SearchResult(NamedTuple, Generic[AnyTensor]):
@@ -394,6 +394,7 @@ class Ops(ABC, Generic[AnyTensor]):
         q: AnyTensor | Array,
         k: AnyTensor | Array,
         v: AnyTensor | Array,
+        mask: AnyTensor | Array | None = None,
         *,
         causal: bool = False,
         alignment: Literal["bottom-right", "top-left"] = "bottom-right",
@@ -406,16 +407,20 @@ class Ops(ABC, Generic[AnyTensor]):
     ) -> Flow[AttentionResult[AnyTensor]]:
         """Computes scaled dot-product attention, in one pass over the keys.
 
-        out = softmax(score(scale · q·kᵀ) + mask)·v, accumulated in f32; masked keys and their values never
-        affect the result, whatever they contain
+        out = softmax(score(scale · q·kᵀ) + mask)·v, accumulated in f32, where score is the softcap; masked
+        keys and their values never affect the result, whatever they contain
 
         Args:
             q: [B, Hq, Sq, D] or [B, Sq, D] or [Sq, D] of f32, f16, bf16: queries; without Hq, of a single
-                head; D is at most 256.
+                head; D is at most 576.
             k: [B, Hkv, Sk, D] or [B, Sk, D] or [Sk, D] of f32, f16, bf16: keys; head h of q attends to head
                 h / (Hq / Hkv) of k and v; same dtype as q.
-            v: [B, Hkv, Sk, Dv] or [B, Sk, Dv] or [Sk, Dv] of f32, f16, bf16: values; Dv is at most 256;
+            v: [B, Hkv, Sk, Dv] or [B, Sk, Dv] or [Sk, Dv] of f32, f16, bf16: values; Dv is at most 576;
                 same dtype as q.
+            mask: […m, Sm, Sk] of f32, f16, bf16, bool (optional): a bias to add to the scores, after the
+                softcap, or bool: whether a query sees a key. A bias of -infinity hides a key. Its shape
+                broadcasts to that of the scores: each extent but the last may be 1, and leading extents may
+                be omitted; same dtype as q, or f32, or bool.
             causal: whether the query at position p attends only to keys j ≤ p (default False).
             alignment: alignment of queries with keys, for causal and window: the position p of query i.
                 bottom-right: p = i + Sk − Sq, so the last query is aligned with the last key, as in
@@ -441,7 +446,7 @@ class Ops(ABC, Generic[AnyTensor]):
         """
         outputs = yield from self._run_op(
             "attention",
-            {"q": q, "k": k, "v": v},
+            {"q": q, "k": k, "v": v, "mask": mask},
             {"causal": causal, "alignment": alignment, "scale": scale, "window": window, "softcap": softcap,
              "withLse": with_lse},
             ["out", "lse"] if with_lse else ["out"],
@@ -525,42 +530,51 @@ class Ops(ABC, Generic[AnyTensor]):
         v_cache: AnyTensor | Array,
         lengths: AnyTensor | Array,
         block_table: AnyTensor | Array | None = None,
+        mask: AnyTensor | Array | None = None,
         *,
         scale: float | None = None,
         window: int = 0,
         out: AnyTensor | None = None,
         timeout: float | None = None,
     ) -> Flow[AnyTensor]:
-        """Computes attention of one query per sequence over a contiguous or paged key/value cache.
+        """Computes attention of the newest queries of each sequence over a contiguous or paged key/value cache.
 
-        out = softmax(scale · q·kᵀ)·v over the valid keys, accumulated in f32; cache entries beyond a
-        sequence's length or before its window never affect the result
+        out = softmax(scale · q·kᵀ + mask)·v over the keys up to each query, accumulated in f32; cache
+        entries beyond a sequence's length or before its window never affect the result
 
         Args:
-            q: [B, Hq, 1, D] of f32, f16, bf16: the newest query of each sequence; D is at most 256.
+            q: [B, Hq, Sq, D] of f32, f16, bf16: the queries at the last Sq positions of each sequence,
+                which attend to the keys up to their own positions; D is at most 576.
             k_cache: [B, Hkv, Smax, D] or [N, Hkv, blockSize, D] with block_table of f32, f16, bf16: the key
                 cache, or its blocks; same dtype as q.
             v_cache: [B, Hkv, Smax, Dv] or [N, Hkv, blockSize, Dv] with block_table of f32, f16, bf16: the
                 value cache, or its blocks; same dtype as q.
-            lengths: [B] of i32: number of keys of each sequence, including the key of the query; clamped to
+            lengths: [B] of i32: number of keys of each sequence, including those of the queries; clamped to
                 0 … Smax (maxBlocks · blockSize with block_table).
             block_table: [B, maxBlocks] of i32 (optional): block indices of each sequence, in order. Entries
                 beyond its length are not read; the others are clamped to 0 … N − 1.
+            mask: […m, Sm, K] of f32, f16, bf16, bool (optional): a bias to add to the scores, after the
+                softcap, or bool: whether a query sees a key. A bias of -infinity hides a key. Its shape
+                broadcasts to that of the scores: each extent but the last may be 1, and leading extents may
+                be omitted; K is Smax, or maxBlocks · blockSize with block_table; same dtype as q, or f32,
+                or bool.
             scale: scale factor applied to q·kᵀ; default 1/√D (1e-06 to 1000000.0).
-            window: sliding window size: the query, at the position of the last key, attends only to the
-                last window keys; 0 disables it (default 0; 0 to 2147483647).
+            window: sliding window size: each query attends only to the last window keys up to its position;
+                0 disables it (default 0; 0 to 2147483647).
             out: an existing tensor to write to, with the dtype and shape of out.
             timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            out: [B, Hq, 1, Dv] of the dtype of q: the attention output; zeros for a sequence of length 0.
+            out: [B, Hq, Sq, Dv] of the dtype of q: the attention output; zeros for a query that attends to
+                no key.
 
         Raises:
             AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = yield from self._run_op(
             "attention-decode",
-            {"q": q, "kCache": k_cache, "vCache": v_cache, "lengths": lengths, "blockTable": block_table},
+            {"q": q, "kCache": k_cache, "vCache": v_cache, "lengths": lengths, "blockTable": block_table,
+             "mask": mask},
             {"scale": scale, "window": window},
             ["out"],
             out,
@@ -1669,8 +1683,8 @@ class Ops(ABC, Generic[AnyTensor]):
     def layer_norm(
         self,
         x: AnyTensor | Array,
-        gamma: AnyTensor | Array,
-        beta: AnyTensor | Array,
+        gamma: AnyTensor | Array | None = None,
+        beta: AnyTensor | Array | None = None,
         *,
         epsilon: float = 1e-05,
         out: AnyTensor | None = None,
@@ -1683,8 +1697,9 @@ class Ops(ABC, Generic[AnyTensor]):
         Args:
             x: […, N] of f32, f16, bf16: the input rows; squares of differences from the mean are summed in
                 f32, which holds numbers from 2^-126 to 2^128.
-            gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
-            beta: [N] of f32, f16, bf16: offset of each column; same dtype as gamma.
+            gamma: [N] of f32, f16, bf16 (optional): scale factor of each column; default 1; same dtype as
+                x, or f32.
+            beta: [N] of f32, f16, bf16 (optional): offset of each column; default 0; same dtype as gamma.
             epsilon: added to the variance; the default matches PyTorch and ONNX (default 1e-05; 0.0 to
                 1e+30).
             out: an existing tensor to write to, with the dtype and shape of y.
@@ -1711,7 +1726,7 @@ class Ops(ABC, Generic[AnyTensor]):
         self,
         grad: AnyTensor | Array,
         x: AnyTensor | Array,
-        gamma: AnyTensor | Array,
+        gamma: AnyTensor | Array | None = None,
         *,
         epsilon: float = 1e-05,
         out: Sequence[AnyTensor | None] | None = None,
@@ -1726,7 +1741,8 @@ class Ops(ABC, Generic[AnyTensor]):
             grad: […, N] of f32, f16, bf16: the gradient with respect to y; same dtype as x.
             x: […, N] of f32, f16, bf16: the input of layer-norm; squares of differences from the mean are
                 summed in f32, which holds numbers from 2^-126 to 2^128.
-            gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
+            gamma: [N] of f32, f16, bf16 (optional): scale factor of each column; default 1; same dtype as
+                x, or f32.
             epsilon: added to the variance; the default matches PyTorch and ONNX (default 1e-05; 0.0 to
                 1e+30).
             out: existing tensors to write the outputs to, in order.
@@ -1734,7 +1750,7 @@ class Ops(ABC, Generic[AnyTensor]):
 
         Returns:
             dx: […, N] of the dtype of x: the gradient with respect to x.
-            dgamma: [N] of the dtype of gamma: the gradient with respect to gamma.
+            dgamma: [N] of the dtype of gamma: the gradient with respect to gamma, also if gamma is omitted.
             dbeta: [N] of the dtype of gamma: the gradient with respect to beta.
 
         Raises:
@@ -1754,9 +1770,9 @@ class Ops(ABC, Generic[AnyTensor]):
     def layer_norm_linear(
         self,
         x: AnyTensor | Array,
-        gamma: AnyTensor | Array,
-        beta: AnyTensor | Array,
         w: AnyTensor | Array,
+        gamma: AnyTensor | Array | None = None,
+        beta: AnyTensor | Array | None = None,
         bias: AnyTensor | Array | None = None,
         *,
         epsilon: float = 1e-05,
@@ -1770,12 +1786,14 @@ class Ops(ABC, Generic[AnyTensor]):
 
         Args:
             x: […, K] of f32, f16, bf16: the input rows.
-            gamma: [K] of f32, f16, bf16: scale factor of each column after normalization; same dtype as x.
-            beta: [K] of f32, f16, bf16: offset of each column after scaling; same dtype as x.
+            gamma: [K] of f32, f16, bf16 (optional): scale factor of each column after normalization;
+                default 1; same dtype as x, or f32.
+            beta: [K] of f32, f16, bf16 (optional): offset of each column after scaling; default 0; same
+                dtype as gamma.
             w: [N, K] of f32, f16, bf16: the weights of the linear layer, one row per column of y; same
                 dtype as x.
             bias: [N] of f32, f16, bf16 (optional): the bias of the linear layer, added to each row of y;
-                same dtype as x.
+                same dtype as x, or f32.
             epsilon: added to the variance (default 1e-05; 0.0 to 1e+30).
             out: an existing tensor to write to, with the dtype and shape of y.
             timeout: timeout of the call in seconds; that of the client if None.
@@ -1950,11 +1968,12 @@ class Ops(ABC, Generic[AnyTensor]):
         operators, from low to high precedence: ||   &&   == != < <= > >=   | ^ &   << >>   + -   * / // %
         - ! ~   ** operands: x0, x1, … (x is x0), c0, c1, …, numbers, true, false, inf, nan, pi functions:
         where, abs, sign, min, max, clamp, relu, fma, floor, ceil, round, trunc, isnan, isinf, isfinite,
-        sqrt, rsqrt, exp, exp2, expm1, log, log2, log1p, sin, cos, tan, tanh, sigmoid, erf, gelu, silu,
-        softplus casts: dtypes, such as i32(x) dtypes: float wins over integer over bool, then the wider;
-        numbers and constants adapt to the other operand f16 and bf16 are computed in f32 and rounded at the
-        end; f64 has no exp, log, pow, sin and the like integers wrap; // and % round down, and give 0 for
-        the divisor 0; shifts by the width or more, or by less than 0, give 0 or the sign
+        sqrt, rsqrt, exp, exp2, expm1, log, log2, log1p, sin, cos, tan, asin, acos, atan, tanh, sigmoid,
+        erf, gelu, silu, softplus casts: dtypes, such as i32(x) dtypes: float wins over integer over bool,
+        then the wider; numbers and constants adapt to the other operand f16 and bf16 are computed in f32
+        and rounded at the end; f64 has no exp, log, pow, sin and the like integers wrap; // and % round
+        down, and give 0 for the divisor 0; shifts by the width or more, or by less than 0, give 0 or the
+        sign
 
         Args:
             x: […] of f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool: the operands, which broadcast
@@ -2009,7 +2028,7 @@ class Ops(ABC, Generic[AnyTensor]):
             b: […b, K, N] or […b, N, K] with transpose_b of f64, f32, f16, bf16, e4m3, e5m2: the right
                 factor; leading dimensions broadcast.
             bias: [N] of f64, f32, f16, bf16 (optional): the bias, added to each row; same dtype as a, or as
-                c for 8-bit a.
+                c for 8-bit a, or f32 unless a is f64.
             transpose_a: whether a is stored as […, K, M] (default False).
             transpose_b: whether b is stored as […, N, K] (default False).
             alpha: scale factor applied to the product, rounded to f32 unless a is f64 (default 1.0).
@@ -2951,8 +2970,8 @@ class Ops(ABC, Generic[AnyTensor]):
         self,
         x: AnyTensor | Array,
         residual: AnyTensor | Array,
-        gamma: AnyTensor | Array,
-        beta: AnyTensor | Array,
+        gamma: AnyTensor | Array | None = None,
+        beta: AnyTensor | Array | None = None,
         *,
         epsilon: float = 1e-05,
         order: Literal["pre", "post"] = "pre",
@@ -2968,8 +2987,9 @@ class Ops(ABC, Generic[AnyTensor]):
             x: […, N] of f32, f16, bf16: the input rows; squares of differences from the mean are summed in
                 f32, which holds numbers from 2^-126 to 2^128.
             residual: […, N] of f32, f16, bf16: the residual; same dtype as x.
-            gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
-            beta: [N] of f32, f16, bf16: offset of each column; same dtype as gamma.
+            gamma: [N] of f32, f16, bf16 (optional): scale factor of each column; default 1; same dtype as
+                x, or f32.
+            beta: [N] of f32, f16, bf16 (optional): offset of each column; default 0; same dtype as gamma.
             epsilon: added to the variance; the default matches PyTorch and ONNX (default 1e-05; 0.0 to
                 1e+30).
             order: whether the residual is added before (pre) or after (post) normalization (default pre).
@@ -2998,7 +3018,7 @@ class Ops(ABC, Generic[AnyTensor]):
         self,
         x: AnyTensor | Array,
         residual: AnyTensor | Array,
-        gamma: AnyTensor | Array,
+        gamma: AnyTensor | Array | None = None,
         *,
         epsilon: float = 1e-06,
         order: Literal["pre", "post"] = "pre",
@@ -3014,7 +3034,8 @@ class Ops(ABC, Generic[AnyTensor]):
             x: […, N] of f32, f16, bf16: the input rows; squares of a row are summed in f32, which holds
                 numbers from 2^-126 to 2^128.
             residual: […, N] of f32, f16, bf16: the residual; same dtype as x.
-            gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
+            gamma: [N] of f32, f16, bf16 (optional): scale factor of each column; default 1; same dtype as
+                x, or f32.
             epsilon: added to the mean square. The default of PyTorch is the machine epsilon of the dtype of
                 x, that of ONNX 1e-5 (default 1e-06; 0.0 to 1e+30).
             order: whether the residual is added before (pre) or after (post) normalization (default pre).
@@ -3042,7 +3063,7 @@ class Ops(ABC, Generic[AnyTensor]):
     def rms_norm(
         self,
         x: AnyTensor | Array,
-        gamma: AnyTensor | Array,
+        gamma: AnyTensor | Array | None = None,
         *,
         epsilon: float = 1e-06,
         out: AnyTensor | None = None,
@@ -3055,7 +3076,8 @@ class Ops(ABC, Generic[AnyTensor]):
         Args:
             x: […, N] of f32, f16, bf16: the input rows; squares of a row are summed in f32, which holds
                 numbers from 2^-126 to 2^128.
-            gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
+            gamma: [N] of f32, f16, bf16 (optional): scale factor of each column; default 1; same dtype as
+                x, or f32.
             epsilon: added to the mean square. The default of PyTorch is the machine epsilon of the dtype of
                 x, that of ONNX 1e-5 (default 1e-06; 0.0 to 1e+30).
             out: an existing tensor to write to, with the dtype and shape of y.
@@ -3082,7 +3104,7 @@ class Ops(ABC, Generic[AnyTensor]):
         self,
         grad: AnyTensor | Array,
         x: AnyTensor | Array,
-        gamma: AnyTensor | Array,
+        gamma: AnyTensor | Array | None = None,
         *,
         epsilon: float = 1e-06,
         out: Sequence[AnyTensor | None] | None = None,
@@ -3097,7 +3119,8 @@ class Ops(ABC, Generic[AnyTensor]):
             grad: […, N] of f32, f16, bf16: the gradient with respect to y; same dtype as x.
             x: […, N] of f32, f16, bf16: the input of rms-norm; squares of a row are summed in f32, which
                 holds numbers from 2^-126 to 2^128.
-            gamma: [N] of f32, f16, bf16: scale factor of each column; same dtype as x, or f32.
+            gamma: [N] of f32, f16, bf16 (optional): scale factor of each column; default 1; same dtype as
+                x, or f32.
             epsilon: added to the mean square. The default of PyTorch is the machine epsilon of the dtype of
                 x, that of ONNX 1e-5 (default 1e-06; 0.0 to 1e+30).
             out: existing tensors to write the outputs to, in order.
@@ -3105,7 +3128,7 @@ class Ops(ABC, Generic[AnyTensor]):
 
         Returns:
             dx: […, N] of the dtype of x: the gradient with respect to x.
-            dgamma: [N] of the dtype of gamma: the gradient with respect to gamma.
+            dgamma: [N] of the dtype of gamma: the gradient with respect to gamma, also if gamma is omitted.
 
         Raises:
             AthanorError: if the service rejects the call or cannot be reached.
@@ -3124,9 +3147,9 @@ class Ops(ABC, Generic[AnyTensor]):
     def rms_norm_rope(
         self,
         x: AnyTensor | Array,
-        weight: AnyTensor | Array,
         cos: AnyTensor | Array,
         sin: AnyTensor | Array,
+        weight: AnyTensor | Array | None = None,
         *,
         heads: int | None = None,
         head_dim: int | None = None,
@@ -3142,8 +3165,8 @@ class Ops(ABC, Generic[AnyTensor]):
 
         Args:
             x: […, S, heads · head_dim] of f32, f16, bf16: the input, one row per position.
-            weight: [heads · head_dim] of f32, f16, bf16: scale factor of each column; same dtype as x, or
-                f32.
+            weight: [heads · head_dim] of f32, f16, bf16 (optional): scale factor of each column, default 1;
+                same dtype as x, or f32.
             cos: [P, head_dim / 2] of f32, f16, bf16: cosine table, one row per position (P ≥ S); same dtype
                 as x, or f32.
             sin: [P, head_dim / 2] of f32, f16, bf16: sine table; same shape and dtype as cos.

@@ -70,7 +70,7 @@ public final class TransformerLayer {
     /** Returns the output for [1, positions, WIDTH]. */
     HostTensor run(HostTensor x) {
       var p = athanor.pipeline();
-      var h = p.rmsNorm(x, weights.get("attention_norm"), o -> o.epsilon(EPSILON));
+      var h = p.rmsNorm(x, o -> o.gamma(weights.get("attention_norm")).epsilon(EPSILON));
       var q = project(p, h, "wq", QUERY_HEADS);
       var k = project(p, h, "wk", KEY_HEADS);
       var v = project(p, h, "wv", KEY_HEADS);
@@ -80,7 +80,7 @@ public final class TransformerLayer {
       var attention = p.reduce(perHead, o -> o.axis(1));
 
       var gamma = weights.get("feed_forward_norm");
-      var normed = p.residualRmsNorm(attention, x, gamma, o -> o.epsilon(EPSILON));
+      var normed = p.residualRmsNorm(attention, x, o -> o.gamma(gamma).epsilon(EPSILON));
       var gate = p.matmul(normed.y(), weights.get("w_gate"), o -> o.transposeB(true));
       var up = p.matmul(normed.y(), weights.get("w_up"), o -> o.transposeB(true));
       var down = p.matmul(p.swiglu(gate, up), weights.get("w_down"), o -> o.transposeB(true));

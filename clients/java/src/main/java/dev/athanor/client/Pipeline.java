@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * var p = athanor.pipeline();
- * var h = p.rmsNorm(x, gamma);
+ * var h = p.rmsNorm(x, o -> o.gamma(gamma));
  * var z = p.matmul(h, w);
  * HostTensor values = p.run().values(z);
  * }</pre>

@@ -118,13 +118,18 @@ class OperationsTest {
     EXAMPLES.put("geglu", o -> near(o.geglu(f32(0, 0), x), 0, 0));
     EXAMPLES.put("gelu", o -> near(o.gelu(f32(0, 1), p -> p.form(Form.ERF)), 0, 0.8413447));
     EXAMPLES.put("gemv", o -> near(o.gemv(matrix(2, 1, 2, 3, 4), ones), 3, 7));
-    EXAMPLES.put("layer-norm", o -> near(o.layerNorm(row, ones, f32(0, 0)), -1, 1));
+    EXAMPLES.put(
+        "layer-norm", o -> near(o.layerNorm(row, p -> p.gamma(ones).beta(f32(0, 0))), -1, 1));
     EXAMPLES.put(
         "layer-norm-backward",
-        o -> near(o.layerNormBackward(matrix(2, 1, 1), row, ones).dbeta(), 1, 1));
+        o -> near(o.layerNormBackward(matrix(2, 1, 1), row, p -> p.gamma(ones)).dbeta(), 1, 1));
     EXAMPLES.put(
         "layer-norm-linear",
-        o -> near(o.layerNormLinear(row, ones, f32(0, 0), matrix(2, 1, 0, 0, 1)), -1, 1));
+        o ->
+            near(
+                o.layerNormLinear(row, matrix(2, 1, 0, 0, 1), p -> p.gamma(ones).beta(f32(0, 0))),
+                -1,
+                1));
     EXAMPLES.put(
         "matmul",
         o -> {
@@ -203,23 +208,28 @@ class OperationsTest {
     EXAMPLES.put(
         "residual-layer-norm",
         o -> {
-          var result = o.residualLayerNorm(row, row, ones, f32(0, 0));
+          var result = o.residualLayerNorm(row, row);
           near(result.y(), -1, 1);
           near(Objects.requireNonNull(result.sum()), 6, 8);
-          assertThat(o.residualLayerNorm(row, row, ones, f32(0, 0), p -> p.order(Order.POST)).sum())
+          assertThat(o.residualLayerNorm(row, row, p -> p.gamma(ones).order(Order.POST)).sum())
               .isNull();
         });
     EXAMPLES.put(
-        "residual-rms-norm", o -> near(o.residualRmsNorm(row, row, ones).y(), 3 / rms, 4 / rms));
-    EXAMPLES.put("rms-norm", o -> near(o.rmsNorm(row, ones), 3 / rms, 4 / rms));
+        "residual-rms-norm",
+        o -> near(o.residualRmsNorm(row, row, p -> p.gamma(ones)).y(), 3 / rms, 4 / rms));
+    EXAMPLES.put("rms-norm", o -> near(o.rmsNorm(row), 3 / rms, 4 / rms));
     EXAMPLES.put(
         "rms-norm-backward",
-        o -> near(o.rmsNormBackward(matrix(2, 1, 1), row, ones).dgamma(), 3 / rms, 4 / rms));
+        o ->
+            near(
+                o.rmsNormBackward(matrix(2, 1, 1), row, p -> p.gamma(ones)).dgamma(),
+                3 / rms,
+                4 / rms));
     EXAMPLES.put(
         "rms-norm-rope",
         o ->
             near(
-                o.rmsNormRope(row, ones, matrix(1, 1), matrix(1, 0), p -> p.heads(1)),
+                o.rmsNormRope(row, matrix(1, 1), matrix(1, 0), p -> p.weight(ones).heads(1)),
                 3 / rms,
                 4 / rms));
     EXAMPLES.put(

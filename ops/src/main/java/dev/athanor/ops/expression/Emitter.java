@@ -221,6 +221,9 @@ final class Emitter {
       case SIN -> new Angles(k).sin(x);
       case COS -> new Angles(k).cos(x);
       case TAN -> new Angles(k).tan(x);
+      case ASIN -> functions.asin(x);
+      case ACOS -> functions.acos(x);
+      case ATAN -> functions.atan(x);
       case TANH -> Activation.TANH.apply(x);
       case SIGMOID -> Activation.SIGMOID.apply(x);
       case ERF -> functions.erf(x);

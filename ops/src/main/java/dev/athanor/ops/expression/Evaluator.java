@@ -210,6 +210,9 @@ final class Evaluator {
       case SIN -> Math.sin(a);
       case COS -> Math.cos(a);
       case TAN -> Math.tan(a);
+      case ASIN -> Math.asin(a);
+      case ACOS -> Math.acos(a);
+      case ATAN -> Math.atan(a);
       case TANH -> Math.tanh(a);
       case SIGMOID -> Activation.SIGMOID.apply(a);
       case ERF -> erf(a);

@@ -1,6 +1,7 @@
 package dev.athanor.ops.expression;
 
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Activation;
@@ -170,6 +171,55 @@ public final class RealFunctions {
     var t = x.abs().times(Math.sqrt(2));
     var far = Activation.GELU.apply(t.negate()).times(2).over(t).plus(1);
     return near.where(x.abs().lt(0.5), far.negate().where(x.lt(0), far));
+  }
+
+  Real asin(Real x) {
+    var t = x.abs();
+    var isFar = t.gt(0.5);
+    var half = halfArcsine(t, isFar);
+    var magnitude = half.fma(x.constant(-2), x.constant(Math.PI / 2)).where(isFar, half);
+    return magnitude.negate().where(x.lt(0), magnitude);
+  }
+
+  Real acos(Real x) {
+    var t = x.abs();
+    var isFar = t.gt(0.5);
+    var half = halfArcsine(t, isFar);
+    var near = x.constant(Math.PI / 2).plus(half.where(x.lt(0), half.negate()));
+    var twice = half.plus(half);
+    var far = x.constant(Math.PI).minus(twice).where(x.lt(0), twice);
+    return far.where(isFar, near);
+  }
+
+  /**
+   * Returns the arcsine of t or, where t is far from 0, half of the arccosine: the arcsine of √((1
+   * - t) / 2). The polynomial interpolates at Chebyshev points, with an error below 1e-8.
+   */
+  private static Real halfArcsine(Real t, Predicate isFar) {
+    var z = t.negate().plus(1).times(0.5).where(isFar, t.times(t));
+    var root = z.sqrt().where(isFar, t);
+    var p =
+        polynomial(z, 0.166666728, 0.0749880912, 0.0450107075, 0.0264942372, 0.0382065224).times(z);
+    return p.fma(root, root);
+  }
+
+  /**
+   * Returns the arctangent. With t = |x| reduced to at most tan(π/8), by atan(t) = π/2 - atan(1/t)
+   * and π/4 + atan((t - 1) / (t + 1)), the polynomial has an error below 1e-8.
+   */
+  Real atan(Real x) {
+    var t = x.abs();
+    var isLarge = t.gt(1 + Math.sqrt(2));
+    var isMiddle = t.gt(Math.sqrt(2) - 1);
+    var offset = x.constant(Math.PI / 4).where(isMiddle, x.constant(0));
+    var base = x.constant(Math.PI / 2).where(isLarge, offset);
+    var middle = t.minus(1).over(t.plus(1)).where(isMiddle, t);
+    var r = x.constant(-1).over(t).where(isLarge, middle);
+    var z = r.times(r);
+    var p =
+        polynomial(z, -0.333333313, 0.199995503, -0.142642319, 0.10746292, -0.0645936057).times(z);
+    var magnitude = base.plus(p.fma(r, r));
+    return magnitude.negate().where(x.lt(0), magnitude);
   }
 
   /** A number as the sum of two, the second less than the rounding error of the first. */

@@ -107,9 +107,33 @@ class MapTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "abs", "sign", "relu", "floor", "ceil", "round", "trunc", "sqrt", "rsqrt", "exp", "exp2",
-        "expm1", "log", "log2", "log1p", "sin", "cos", "tan", "tanh", "sigmoid", "erf", "gelu",
-        "silu", "softplus"
+        "abs",
+        "sign",
+        "relu",
+        "floor",
+        "ceil",
+        "round",
+        "trunc",
+        "sqrt",
+        "rsqrt",
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log1p",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "gelu",
+        "silu",
+        "softplus"
       })
   void functionsAreAccurate(String function) {
     var x = sweep();
@@ -124,7 +148,7 @@ class MapTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"expm1", "log1p", "log", "erf", "sin", "tan"})
+  @ValueSource(strings = {"expm1", "log1p", "log", "erf", "sin", "tan", "asin", "atan"})
   void smallResultsAreAccurateToo(String function) {
     var x =
         DoubleStream.of(sweep()).filter(v -> Math.abs(v) > 1e-30 && Math.abs(v) < 0.4).toArray();
