@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Tolerance;
-import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
 import dev.athanor.service.codec.Safetensors;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -20,7 +20,6 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -79,11 +78,12 @@ class OnnxCasesTest extends RestTest {
   }
 
   /** Compares an output; one without a name is the only one. */
-  private static void check(
-      Map.Entry<String, JsonNode> expected, Map<String, HostTensor> outputs) {
+  private static void check(Map.Entry<String, JsonNode> expected, Map<String, HostTensor> outputs) {
     var name = expected.getKey();
     var actual =
-        name.isEmpty() ? outputs.values().iterator().next() : Objects.requireNonNull(outputs.get(name));
+        name.isEmpty()
+            ? outputs.values().iterator().next()
+            : Objects.requireNonNull(outputs.get(name));
     var tensor = tensor(expected.getValue());
     assertThat(actual.type()).isEqualTo(tensor.type());
     double[] exact = tensor.toDoubles();
