@@ -10,11 +10,13 @@ import java.util.Optional;
  * A plan that consists of a sequence of launches.
  *
  * @param kernel the name of the variant, which is that of the dominant step
+ * @param order what determines the bits of a row
  * @param steps in launch order; each sees the writes of earlier steps
  * @param update the output of which the steps write only a part
  */
 public record LaunchPlan(
     String kernel,
+    String order,
     Map<String, TensorType> outputs,
     List<Step> steps,
     Optional<Update> update,
@@ -28,7 +30,7 @@ public record LaunchPlan(
     steps = List.copyOf(steps);
   }
 
-  /** Creates a plan whose steps write all outputs. */
+  /** Creates a plan with an order of its own, whose steps write all outputs. */
   public LaunchPlan(
       String kernel,
       Map<String, TensorType> outputs,
@@ -36,13 +38,14 @@ public record LaunchPlan(
       long workspaceBytes,
       Cost cost,
       String explain) {
-    this(kernel, outputs, steps, Optional.empty(), workspaceBytes, cost, explain);
+    this(kernel, kernel, outputs, steps, Optional.empty(), workspaceBytes, cost, explain);
   }
 
   /** Returns this plan for an output that its steps change in part. */
   public LaunchPlan updating(String input, String output) {
     return new LaunchPlan(
         kernel,
+        order,
         outputs,
         steps,
         Optional.of(new Update(input, output)),

@@ -15,6 +15,16 @@ public interface Plan {
    */
   String kernel();
 
+  /**
+   * Returns a text that names everything that determines the bits of a row: how K is divided, in
+   * which order partial sums are added, the type of accumulators and the epilogue. Plans of an op
+   * with equal orders, attributes and types of a row compute a row to the same bits, even if their
+   * tiles differ.
+   */
+  default String order() {
+    return kernel();
+  }
+
   /** Returns the types of the outputs, by name. */
   Map<String, TensorType> outputs();
 

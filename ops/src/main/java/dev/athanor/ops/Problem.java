@@ -12,6 +12,12 @@ import java.util.stream.Collectors;
 /** An op with the types of its inputs and its attributes: the input of planning. */
 public record Problem(Op op, Map<String, TensorType> inputs, Attributes attributes) {
 
+  /** The number of rows for which the order of row-invariant plans is chosen. */
+  private static final int MANY_ROWS = 256;
+
+  /** A number of rows with which every device is full, so that no plan splits K to fill it. */
+  private static final int MOST_ROWS = 1 << 16;
+
   private static final Pattern TERM =
       Pattern.compile("(\\w+)=(?:\"([^\"]*)\"|(\\S+))(?:\\s+|$)|(\\S+)");
 
@@ -52,6 +58,50 @@ public record Problem(Op op, Map<String, TensorType> inputs, Attributes attribut
   /** Returns the plans that a device can run, the one expected to be fastest first. */
   public List<? extends Plan> plans(Capability device) {
     return op.plans(inputs, attributes, device);
+  }
+
+  /**
+   * Returns the plans whose order of summation does not depend on the number of rows, the one
+   * expected to be fastest first: a row gets the same bits however many {@linkplain Op#rows rows}
+   * the problem has. The order is the one that is expected to be fastest for 256 rows among those
+   * that are available for any number of rows. For an op without rows, these are all plans.
+   *
+   * @throws OpException.UnsupportedOnDevice if there is none
+   */
+  public List<? extends Plan> rowInvariantPlans(Capability device) {
+    var rows = op.rows(inputs, attributes);
+    if (rows.isEmpty()) {
+      return plans(device);
+    }
+    var one = orders(rows.get(), 1, device);
+    var many = orders(rows.get(), MANY_ROWS, device);
+    var most = orders(rows.get(), MOST_ROWS, device);
+    var order =
+        (many.isEmpty() ? one : many)
+            .stream()
+                .filter(each -> one.contains(each) && (most.isEmpty() || most.contains(each)))
+                .findFirst();
+    var plans =
+        plans(device).stream()
+            .filter(plan -> order.isPresent() && order.get().equals(plan.order()))
+            .toList();
+    if (plans.isEmpty()) {
+      throw new OpException.UnsupportedOnDevice(
+          "device",
+          "%s of %s has no row-invariant plan on %s; run it without row invariance"
+              .formatted(op.description().name(), text(), device.name()));
+    }
+    return plans;
+  }
+
+  /** Returns the orders for a number of rows, the fastest first; empty if these are too many. */
+  private List<String> orders(Rows rows, long count, Capability device) {
+    try {
+      var types = rows.withCount(inputs, count);
+      return op.plans(types, attributes, device).stream().map(Plan::order).toList();
+    } catch (OpException.TooLarge e) {
+      return List.of();
+    }
   }
 
   /** Returns random inputs for timing and checks. */

@@ -12,6 +12,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
 
 /** The candidate plans that a planner considers: offered with their cost, or rejected. */
@@ -28,7 +29,12 @@ public final class Candidates {
    * @param reason why it is unusable, or how it computes
    */
   private record Candidate(
-      String name, double microseconds, String reason, List<Step> steps, long workspaceBytes) {
+      String name,
+      String order,
+      double microseconds,
+      String reason,
+      List<Step> steps,
+      long workspaceBytes) {
 
     boolean usable() {
       return Double.isFinite(microseconds);
@@ -42,7 +48,8 @@ public final class Candidates {
   }
 
   /**
-   * Adds a candidate, or rejects it if a step exceeds the limits of the device.
+   * Adds a candidate with an order of its own, or rejects it if a step exceeds the limits of the
+   * device.
    *
    * @param name the kernel variant, as {@link Plan#kernel()}
    * @param microseconds expected time, from {@link Machine}
@@ -50,12 +57,30 @@ public final class Candidates {
    */
   public Candidates offer(
       String name, double microseconds, String how, List<Step> steps, long workspaceBytes) {
+    return offer(name, name, microseconds, how, steps, workspaceBytes);
+  }
+
+  /**
+   * Adds a candidate, or rejects it if a step exceeds the limits of the device.
+   *
+   * @param name the kernel variant, as {@link Plan#kernel()}
+   * @param order what determines the bits of a row, as {@link Plan#order()}
+   * @param microseconds expected time, from {@link Machine}
+   * @param how a description for {@link Plan#explain()}
+   */
+  public Candidates offer(
+      String name,
+      String order,
+      double microseconds,
+      String how,
+      List<Step> steps,
+      long workspaceBytes) {
     var refusal = steps.stream().flatMap(step -> step.refusal(device).stream()).findFirst();
     if (refusal.isPresent()) {
       return refuse(name, refusal.get());
     }
     var reason = String.format(Locale.ROOT, "about %.1f us, %s", microseconds, how);
-    all.add(new Candidate(name, microseconds, reason, List.copyOf(steps), workspaceBytes));
+    all.add(new Candidate(name, order, microseconds, reason, List.copyOf(steps), workspaceBytes));
     return this;
   }
 
@@ -66,7 +91,7 @@ public final class Candidates {
 
   /** Adds an unusable candidate with the reason. */
   public Candidates refuse(String name, String reason) {
-    all.add(new Candidate(name, Double.POSITIVE_INFINITY, reason, List.of(), 0));
+    all.add(new Candidate(name, name, Double.POSITIVE_INFINITY, reason, List.of(), 0));
     return this;
   }
 
@@ -92,8 +117,10 @@ public final class Candidates {
             .map(chosen ->
                 new LaunchPlan(
                     chosen.name,
+                    chosen.order,
                     outputs,
                     chosen.steps,
+                    Optional.empty(),
                     chosen.workspaceBytes,
                     cost,
                     explain(chosen, ranked)))

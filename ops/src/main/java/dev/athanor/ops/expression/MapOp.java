@@ -124,7 +124,7 @@ record MapOp(OpDescription description, Optional<String> expression) implements 
     var shapes = inputs.values().stream().map(TensorType::shape).distinct().toList();
     return shapes.size() > 1 || shapes.getFirst().rank() == 0
         ? Optional.empty()
-        : Optional.of(new Rows(inputs.keySet()));
+        : Optional.of(new Rows(inputs.keySet(), true));
   }
 
   /**

@@ -71,6 +71,7 @@ record MapPlanner(
     if (candidates.runs(Target.SM_80, first.name())) {
       candidates.offer(
           first.name(),
+          op, // each element has its own thread
           Machine.of(capability).streaming(steps.size(), cost.bytes()),
           "%d elements, %d per access, y = %s"
               .formatted(output.shape().elements(), first.vector(), expression.text()),

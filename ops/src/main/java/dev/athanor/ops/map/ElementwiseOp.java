@@ -59,7 +59,7 @@ record ElementwiseOp(
         return Optional.empty();
       }
     }
-    return shape.rank() == 0 ? Optional.empty() : Optional.of(new Rows(inputs.keySet()));
+    return shape.rank() == 0 ? Optional.empty() : Optional.of(new Rows(inputs.keySet(), true));
   }
 
   /**

@@ -67,6 +67,7 @@ record ElementwisePlanner(
     if (candidates.runs(Target.SM_80, first.name())) {
       candidates.offer(
           first.name(),
+          op, // each element has its own thread
           Machine.of(capability).streaming(steps.size(), cost.bytes()),
           "%d elements, %d per access".formatted(output.shape().elements(), first.vector()),
           steps,

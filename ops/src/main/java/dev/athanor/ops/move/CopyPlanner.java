@@ -87,6 +87,7 @@ record CopyPlanner(
     if (candidates.runs(Target.SM_80, first.variant().name())) {
       candidates.offer(
           first.variant().name(),
+          op, // copies are exact
           Machine.of(capability).streaming(steps.size(), cost.bytes()),
           "%d launches, the first of %d blocks".formatted(steps.size(), first.grid().x()),
           steps,

@@ -88,6 +88,11 @@ public final class PackedPlan implements Plan {
   }
 
   @Override
+  public String order() {
+    return plan.order();
+  }
+
+  @Override
   public Map<String, TensorType> outputs() {
     return plan.outputs();
   }

@@ -6,6 +6,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Rows;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.reference.ReferenceOutput;
@@ -14,6 +15,8 @@ import dev.athanor.ops.reference.TensorReader;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.random.RandomGenerator;
 
@@ -34,6 +37,15 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var x = Objects.requireNonNull(inputs.get("x"));
     return ReducePlanner.plans(description.name(), problem(x, attributes), capability);
+  }
+
+  /** The rows of a reduction of the last dimension. */
+  @Override
+  public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    return problem(x, attributes).reducesRows()
+        ? Optional.of(new Rows(Set.of("x"), true))
+        : Optional.empty();
   }
 
   @Override

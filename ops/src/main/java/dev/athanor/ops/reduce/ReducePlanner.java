@@ -222,7 +222,7 @@ final class ReducePlanner {
     }
     long blocks = first.blocks(extents.outer, extents.inner, segments);
     candidates.offer(
-        first.name(),
+        segments == 1 ? first.name() : "%s_split%d".formatted(first.name(), segments),
         microseconds(first, extents, blocks, segment) + chain.microseconds,
         how,
         chain.steps,

@@ -15,10 +15,17 @@ import java.util.stream.IntStream;
  *
  * @param x type of the input
  * @param output type of the result
+ * @param axes the dimensions in groups
+ * @param reduced the indices of the reduced dimensions
  * @param correction subtracted from the number of elements to get the divisor of a variance
  */
 record ReduceProblem(
-    Reduction reduction, TensorType x, TensorType output, ReducedAxes axes, int correction) {
+    Reduction reduction,
+    TensorType x,
+    TensorType output,
+    ReducedAxes axes,
+    Set<Integer> reduced,
+    int correction) {
 
   static final String AXIS = "axis";
   static final String AXES = "axes";
@@ -35,7 +42,12 @@ record ReduceProblem(
     var shape = ReducedAxes.result(x.shape(), axes, attributes.flag(KEEPDIMS));
     int correction = attributes.has(CORRECTION) ? (int) attributes.integer(CORRECTION) : 0;
     return new ReduceProblem(
-        reduction, x, Checks.output("y", out, shape), ReducedAxes.of(x.shape(), axes), correction);
+        reduction,
+        x,
+        Checks.output("y", out, shape),
+        ReducedAxes.of(x.shape(), axes),
+        axes,
+        correction);
   }
 
   private static Set<Integer> axes(Attributes attributes, TensorType x) {
@@ -67,6 +79,11 @@ record ReduceProblem(
                   reduction.text(),
                   supported.stream().sorted().map(DType::text).collect(Collectors.joining(", "))));
     }
+  }
+
+  /** Returns whether only the last of several dimensions is reduced. */
+  boolean reducesRows() {
+    return reduced.equals(Set.of(x.shape().rank() - 1)) && x.shape().rank() > 1;
   }
 
   /** Returns the number of elements that are reduced to one. */

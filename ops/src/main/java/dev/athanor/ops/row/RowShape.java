@@ -80,7 +80,7 @@ public record RowShape(String name, TensorType tensor, int rows, int n) {
    * @param own inputs with the rows of x; all rows share the other inputs
    */
   public static Optional<Rows> rows(Map<String, TensorType> inputs, Set<String> own) {
-    return rank(inputs) < 2 ? Optional.empty() : Optional.of(new Rows(own));
+    return rank(inputs) < 2 ? Optional.empty() : Optional.of(new Rows(own, true));
   }
 
   /** Returns the dtype of the rows. */

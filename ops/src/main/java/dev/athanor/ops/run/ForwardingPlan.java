@@ -22,6 +22,11 @@ public interface ForwardingPlan extends Plan {
   }
 
   @Override
+  default String order() {
+    return plan().order();
+  }
+
+  @Override
   default Map<String, TensorType> outputs() {
     return plan().outputs();
   }

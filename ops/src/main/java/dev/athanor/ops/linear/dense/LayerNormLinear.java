@@ -13,6 +13,7 @@ import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Rows;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.TensorType;
@@ -34,6 +35,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.LongToDoubleFunction;
@@ -229,9 +231,20 @@ public final class LayerNormLinear implements SampledOp {
             + problem.output().bytes();
     long blocks = (long) across * down;
     candidates.offer(
+        variant.name(),
+        // a warp computes the statistics of a row, whatever the tile
+        "layer_norm_linear_%s%s".formatted(problem.dtype.text(), problem.bias ? "_bias" : ""),
         machine.microseconds(blocks, work, all),
         "%d blocks, %d per multiprocessor".formatted(blocks, machine.resident(work)),
-        new Step(variant, new Dim3(across, down, 1), threads, shared, problem.arguments()));
+        List.of(new Step(variant, new Dim3(across, down, 1), threads, shared, problem.arguments())),
+        0);
+  }
+
+  @Override
+  public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    return Objects.requireNonNull(inputs.get("x")).shape().rank() < 2
+        ? Optional.empty()
+        : Optional.of(new Rows(Set.of("x"), true));
   }
 
   @Override

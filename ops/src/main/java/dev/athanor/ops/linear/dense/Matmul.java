@@ -97,7 +97,9 @@ public final class Matmul implements SampledOp {
   public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
     int rank = rank(inputs, "a");
     boolean rows = rank > 2 || (rank == 2 && !attributes.flag("transposeA"));
-    return rows && rank(inputs, "b") == 2 ? Optional.of(new Rows(Set.of("a"))) : Optional.empty();
+    return rows && rank(inputs, "b") == 2
+        ? Optional.of(new Rows(Set.of("a"), !attributes.flag("transposeA")))
+        : Optional.empty();
   }
 
   private static int rank(Map<String, TensorType> inputs, String name) {

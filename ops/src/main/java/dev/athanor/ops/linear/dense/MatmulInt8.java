@@ -12,6 +12,7 @@ import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Rows;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.cost.Candidates;
@@ -121,6 +122,12 @@ public final class MatmulInt8 implements SampledOp {
     return tensor
         ? Epilogue.Scale.TENSOR
         : rows ? Epilogue.Scale.ROWS_AND_COLUMNS : Epilogue.Scale.NONE;
+  }
+
+  @Override
+  public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    return Optional.of(
+        new Rows(inputs.containsKey("aScale") ? Set.of("a", "aScale") : Set.of("a"), true));
   }
 
   @Override

@@ -26,9 +26,7 @@ final class MatmulPlanner {
       GemvPlanner.offer(GemvProblem.of(computed), device, candidates);
     }
     SimtPlanner.offer(computed, device, candidates);
-    if (!SimtPlanner.isTiny(computed)) {
-      TensorPlanner.offer(computed, device, candidates);
-    }
+    TensorPlanner.offer(computed, device, candidates);
     return candidates.plans(Map.of("c", problem.output()), problem.cost());
   }
 }

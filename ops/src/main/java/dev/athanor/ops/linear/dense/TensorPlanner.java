@@ -2,6 +2,7 @@ package dev.athanor.ops.linear.dense;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
@@ -89,6 +90,7 @@ record TensorPlanner(
     }
     candidates.offer(
         variant.name() + inputs.suffix(),
+        variant.order(problem.epilogue()),
         inputs.microseconds(machine) + starts.size() * machine.microseconds(blocks, work, bytes()),
         "%d blocks, %d per multiprocessor%s"
             .formatted(blocks, machine.resident(work), inputs.explanation()),
@@ -135,8 +137,10 @@ record TensorPlanner(
               shares.count(),
               problem.alpha()));
     }
+    var name = first.name() + shares.count() + inputs.suffix();
     candidates.offer(
-        first.name() + shares.count() + inputs.suffix(),
+        name,
+        product.mma().sum() == Type.S32 ? whole.order(problem.epilogue()) : name,
         inputs.microseconds(machine) + starts.size() * microseconds.applyAsDouble(shares),
         "split-K with %d parts%s".formatted(shares.count(), inputs.explanation()),
         steps,

@@ -2,6 +2,7 @@ package dev.athanor.ops.linear.dense;
 
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.linear.BatchParameters;
 import dev.athanor.ops.tile.Epilogue;
@@ -40,11 +41,9 @@ record TensorVariant(
   /** Returns a name such as {@code matmul_f16_64x64x32x3_nt_a16_b16_f16_bias_relu_c16}. */
   @Override
   public String name() {
-    var dtypes =
-        a.dtype() == b.dtype() ? a.dtype().text() : a.dtype().text() + "_" + b.dtype().text();
     return "matmul_%s%s_%s_%s%s_a%d_b%d%s"
         .formatted(
-            dtypes,
+            dtypes(),
             factors.text(),
             tile,
             a.transposed() ? 't' : 'n',
@@ -52,6 +51,29 @@ record TensorVariant(
             a.access(),
             b.access(),
             epilogue.map(e -> e.name() + "_c" + accessC).orElse("_split"));
+  }
+
+  /**
+   * Returns the order of summation: instructions of one shape in ascending K, whatever the tile.
+   * Integer sums are exact.
+   */
+  String order(Epilogue epilogue) {
+    var mma = product().mma();
+    var instructions =
+        mma.sum() == Type.S32
+            ? "exact"
+            : "%s_k%d%s".formatted(tile.ofGroups() ? "wgmma" : "mma", mma.k(), factors.text());
+    return "matmul_%s_%s_%s%s%s"
+        .formatted(
+            dtypes(),
+            instructions,
+            a.transposed() ? 't' : 'n',
+            b.transposed() ? 't' : 'n',
+            epilogue.name());
+  }
+
+  private String dtypes() {
+    return a.dtype() == b.dtype() ? a.dtype().text() : a.dtype().text() + "_" + b.dtype().text();
   }
 
   @Override

@@ -9,6 +9,7 @@ import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Rows;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.problem.Checks;
@@ -19,6 +20,7 @@ import dev.athanor.ops.reference.SampledOp;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.stream.IntStream;
@@ -76,6 +78,11 @@ public final class MatmulGguf implements SampledOp {
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     return ProjectionPlanner.plans("matmul-gguf", problem(inputs), inputs, capability);
+  }
+
+  @Override
+  public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    return Optional.of(new Rows(Set.of("a"), true));
   }
 
   @Override

@@ -10,6 +10,7 @@ import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Rows;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.quant.Int4Weights;
@@ -19,6 +20,7 @@ import dev.athanor.ops.reference.SampledOp;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
@@ -109,6 +111,11 @@ public final class MatmulInt4 implements SampledOp {
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     return ProjectionPlanner.plans("matmul-int4", problem(inputs, attributes), inputs, capability);
+  }
+
+  @Override
+  public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    return Optional.of(new Rows(Set.of("a"), true));
   }
 
   @Override

@@ -283,6 +283,7 @@ final class ProjectionPlanner {
     int stagesOfDepth = Math.ceilDiv(problem.k(), depth);
     offer(
         variant.name(),
+        variant.order(),
         machine.microseconds(blocks, work(variant, stagesOfDepth, problem.out()), bytes()),
         TensorProjection.factors(problem.in()) == Factors.SPLIT
             ? "each factor is split into two tf32 numbers"
@@ -404,6 +405,17 @@ final class ProjectionPlanner {
     return (int) Math.min(16, Long.lowestOneBit(elements * (long) dtype.bytes()));
   }
 
+  /** Offers a candidate with an order of its own. */
+  private void offer(
+      String name,
+      double microseconds,
+      String how,
+      long blocks,
+      Supplier<List<Step>> steps,
+      long workspaceBytes) {
+    offer(name, name, microseconds, how, blocks, steps, workspaceBytes);
+  }
+
   /**
    * Offers a candidate, or rejects it if it has too many blocks.
    *
@@ -411,6 +423,7 @@ final class ProjectionPlanner {
    */
   private void offer(
       String name,
+      String order,
       double microseconds,
       String how,
       long blocks,
@@ -420,6 +433,6 @@ final class ProjectionPlanner {
       candidates.refuse(name, "requires %d blocks; the limit is 2^31 - 1".formatted(blocks));
       return;
     }
-    candidates.offer(name, microseconds, how, steps.get(), workspaceBytes);
+    candidates.offer(name, order, microseconds, how, steps.get(), workspaceBytes);
   }
 }

@@ -9,6 +9,7 @@ import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Rows;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
@@ -25,6 +26,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.stream.LongStream;
@@ -195,6 +197,11 @@ public final class QkvProject implements SampledOp {
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     return ProjectionPlanner.plans(
         description.name(), problem(inputs, attributes), inputs, capability);
+  }
+
+  @Override
+  public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    return Optional.of(new Rows(Set.of("x"), true));
   }
 
   @Override

@@ -86,6 +86,12 @@ record TensorProjection(
     return mma.equals(Mma.TF32) ? Type.F32 : mma.a();
   }
 
+  /** Returns the order of summation, which does not depend on the rows and columns of the tile. */
+  String order() {
+    return "projection_%s_%s_%s_k%d_g%d"
+        .formatted(packing.text(), in.text(), out.text(), tile.k(), group);
+  }
+
   TileProduct product() {
     return new TileProduct(
         tile,

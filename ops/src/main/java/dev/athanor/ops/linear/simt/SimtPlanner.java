@@ -113,7 +113,7 @@ public final class SimtPlanner {
     var product = Product.of(problem);
     var whole = variant(product, tile);
     long blocks = ProductParameters.blocks(problem, tile.m(), tile.n());
-    if (whole(whole, blocks, work(whole, problem.k()))) {
+    if (whole(whole, tile.unit(), blocks, work(whole, problem.k()))) {
       Shares.cheapest(
               Math.ceilDiv(problem.k(), tile.k()),
               blocks,
@@ -131,6 +131,7 @@ public final class SimtPlanner {
     double read = warps * steps * (SECTOR + KernelBuilder.WARP * problem.dtype().bytes());
     whole(
         new NaiveVariant(Product.of(problem)),
+        Unit.FMA,
         ProductParameters.blocks(problem, NaiveVariant.TILE_M, NaiveVariant.TILE_N),
         new BlockWork(
             NaiveVariant.THREADS,
@@ -196,9 +197,10 @@ public final class SimtPlanner {
   /**
    * Offers a launch without split K.
    *
+   * @param unit the unit that adds the products of a sum, in ascending K
    * @return whether the device can run it
    */
-  private boolean whole(Variant variant, long blocks, BlockWork work) {
+  private boolean whole(Variant variant, Unit unit, long blocks, BlockWork work) {
     if (!candidates.runs(Target.SM_80, variant.name())) {
       return false;
     }
@@ -207,6 +209,10 @@ public final class SimtPlanner {
           variant.name(), "requires %d blocks; the limit is 2^31 - 1".formatted(blocks));
       return false;
     }
+    var order =
+        Product.of(problem)
+            .name(
+                "matmul", (unit == Unit.FMA ? "fma_" : "mma_") + Product.of(problem).transposes());
     var starts = problem.batch().starts();
     var steps =
         starts.stream()
@@ -220,6 +226,7 @@ public final class SimtPlanner {
             .toList();
     candidates.offer(
         variant.name(),
+        order,
         starts.size() * microseconds(blocks, work),
         "%d blocks, %d per multiprocessor".formatted(blocks, machine.resident(work)),
         steps,

@@ -85,12 +85,13 @@ public final class Softmax implements SampledOp {
             "5·N per row");
   }
 
-  /** A causal matrix [S, N] cannot be split into rows. */
+  /** Rows of a causal matrix [S, N] depend on their position, so batches consist of matrices. */
   @Override
   public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
-    return attributes.flag("causal") && RowShape.rank(inputs) < 3
-        ? Optional.empty()
-        : RowShape.rows(inputs, inputs.keySet());
+    if (!attributes.flag("causal")) {
+      return RowShape.rows(inputs, inputs.keySet());
+    }
+    return RowShape.rank(inputs) < 3 ? Optional.empty() : Optional.of(new Rows(inputs.keySet()));
   }
 
   @Override
