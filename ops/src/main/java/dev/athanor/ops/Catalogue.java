@@ -52,7 +52,7 @@ public final class Catalogue {
    * Checks the names and dtypes of a call's inputs against a description.
    *
    * @throws OpException for an unknown or missing input, a dtype that the input does not accept, or
-   *     a shape of no or of too many elements
+   *     a shape of negative extents or of too many elements
    */
   public static void checkInputs(OpDescription op, Map<String, TensorType> inputs) {
     for (var name : inputs.keySet()) {
@@ -83,10 +83,10 @@ public final class Catalogue {
                     op.name(),
                     String.join(", ", input.dtypes().stream().sorted().map(DType::text).toList())));
       }
-      if (given != null && given.shape().extents().stream().anyMatch(extent -> extent < 1)) {
+      if (given != null && given.shape().extents().stream().anyMatch(extent -> extent < 0)) {
         throw new OpException.ShapeMismatch(
             input.name(),
-            "input \"%s\" has shape %s; every extent must be at least 1"
+            "input \"%s\" has shape %s; every extent must be at least 0"
                 .formatted(input.name(), given.shape()));
       }
       if (given != null && !given.hasSize()) {

@@ -37,7 +37,10 @@ public record DeviceTensor(TensorType type, Buffer buffer, long offset) {
 
   /** Returns whether the tensors share a byte. */
   boolean overlaps(DeviceTensor other) {
-    return start() < other.end() && other.start() < end();
+    return !type.isEmpty()
+        && !other.type.isEmpty()
+        && start() < other.end()
+        && other.start() < end();
   }
 
   private long start() {

@@ -41,6 +41,15 @@ public record LaunchPlan(
     this(kernel, kernel, outputs, steps, Optional.empty(), workspaceBytes, cost, explain);
   }
 
+  /**
+   * Returns a plan without launches, for outputs of no elements, or for an output that is left as
+   * the input that it updates.
+   */
+  public static LaunchPlan empty(Map<String, TensorType> outputs) {
+    return new LaunchPlan(
+        "empty", outputs, List.of(), 0, new Cost(0, 0), "empty: there is nothing to compute");
+  }
+
   /** Returns this plan for an output that its steps change in part. */
   public LaunchPlan updating(String input, String output) {
     return new LaunchPlan(

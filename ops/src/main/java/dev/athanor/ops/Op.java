@@ -26,6 +26,28 @@ public interface Op {
   List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability);
 
+  /**
+   * Returns the types of the outputs if an input has no elements, after the checks of {@link
+   * #plans}, which is not called then.
+   *
+   * @throws OpException if the inputs are incompatible, or, by default, because the op requires
+   *     elements
+   */
+  default Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    throw new Problem(this, inputs, attributes).requiresElements();
+  }
+
+  /**
+   * Returns the plans for outputs of which some have elements although an input has none: those of
+   * the mathematical result, such as 0 for a sum.
+   *
+   * @throws OpException if there is none, as for a maximum, which is the default
+   */
+  default List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    throw new Problem(this, inputs, attributes).requiresElements();
+  }
+
   /** Returns the first of {@link #plans}. */
   default Plan plan(Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     return plans(inputs, attributes, capability).getFirst();

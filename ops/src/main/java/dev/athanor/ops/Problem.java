@@ -4,6 +4,7 @@ import dev.athanor.engine.device.Capability;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.random.RandomGenerator;
 import java.util.regex.Pattern;
@@ -55,9 +56,39 @@ public record Problem(Op op, Map<String, TensorType> inputs, Attributes attribut
     return new Problem(op, named, Attributes.of(description, attributes));
   }
 
-  /** Returns the plans that a device can run, the one expected to be fastest first. */
+  /**
+   * Returns the plans that a device can run, the one expected to be fastest first. Ops plan only
+   * inputs with elements: if all outputs are empty, so is the plan, and {@link
+   * Op#plansWithoutElements} plans the few results that an empty input leaves. This keeps extents
+   * of 0 out of the planners and kernels.
+   */
   public List<? extends Plan> plans(Capability device) {
-    return op.plans(inputs, attributes, device);
+    if (inputs.values().stream().noneMatch(TensorType::isEmpty)) {
+      return op.plans(inputs, attributes, device);
+    }
+    var outputs = op.outputs(inputs, attributes);
+    return outputs.values().stream().allMatch(TensorType::isEmpty)
+        ? List.of(LaunchPlan.empty(outputs))
+        : op.plansWithoutElements(inputs, attributes, device);
+  }
+
+  /** Returns the refusal of the first input that has no elements. */
+  OpException requiresElements() {
+    var description = op.description();
+    var name =
+        description.inputs().stream()
+            .map(OpDescription.Input::name)
+            .filter(input -> inputs.containsKey(input) && input(input).isEmpty())
+            .findFirst()
+            .orElseThrow();
+    return new OpException.ShapeMismatch(
+        name,
+        "input \"%s\" has shape %s, but %s requires elements to compute its result; every extent must be at least 1"
+            .formatted(name, input(name).shape(), description.name()));
+  }
+
+  private TensorType input(String name) {
+    return Objects.requireNonNull(inputs.get(name), name);
   }
 
   /**

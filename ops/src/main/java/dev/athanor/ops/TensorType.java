@@ -50,6 +50,11 @@ public record TensorType(DType dtype, Shape shape) {
             : Shape.of(Stream.of(extents.split(",", -1)).mapToLong(Long::parseLong).toArray()));
   }
 
+  /** Returns whether an extent is 0. */
+  public boolean isEmpty() {
+    return shape.extents().contains(0L);
+  }
+
   /** Returns the size of the data in bytes. */
   public long bytes() {
     return Math.multiplyExact(shape.elements() / dtype.blockElements(), dtype.bytes());

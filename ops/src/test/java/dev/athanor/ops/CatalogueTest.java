@@ -41,17 +41,17 @@ class CatalogueTest {
         OpException.UnsupportedDType.class,
         "input \"a\" is i8; matmul supports f64, f32, f16, bf16, e4m3, e5m2");
     assertRejected(
-        Map.of("a", TensorType.of(DType.F32, 0, 2), "b", MATRIX),
+        Map.of("a", TensorType.of(DType.F32, -1, 2), "b", MATRIX),
         OpException.ShapeMismatch.class,
-        "input \"a\" has shape [0, 2]; every extent must be at least 1");
+        "input \"a\" has shape [-1, 2]; every extent must be at least 0");
     assertRejected(
-        Map.of("a", TensorType.of(DType.F32, 2, 0), "b", TensorType.of(DType.F32, 0, 2)),
+        Map.of("a", TensorType.of(DType.F32, 2, -1), "b", TensorType.of(DType.F32, -1, 2)),
         OpException.ShapeMismatch.class,
-        "input \"a\" has shape [2, 0]; every extent must be at least 1");
+        "input \"a\" has shape [2, -1]; every extent must be at least 0");
     assertRejected(
-        Map.of("a", MATRIX, "b", TensorType.of(DType.F32, 2, 0)),
+        Map.of("a", MATRIX, "b", TensorType.of(DType.F32, 2, -1)),
         OpException.ShapeMismatch.class,
-        "input \"b\" has shape [2, 0]; every extent must be at least 1");
+        "input \"b\" has shape [2, -1]; every extent must be at least 0");
   }
 
   @Test

@@ -101,7 +101,7 @@ class ErrorTextsTest {
       all.add(new Shape(extents.stream().map(extent -> extent << 20).toList()));
       all.add(new Shape(Stream.concat(Stream.of(2L), extents.stream()).toList()));
       for (int i = 0; i < extents.size(); i++) {
-        for (long extent : new long[] {0, extents.get(i) + 1, 2 * extents.get(i), LONG_EXTENT}) {
+        for (long extent : new long[] {-1, extents.get(i) + 1, 2 * extents.get(i), LONG_EXTENT}) {
           var changed = new ArrayList<>(extents);
           changed.set(i, extent);
           all.add(new Shape(changed));

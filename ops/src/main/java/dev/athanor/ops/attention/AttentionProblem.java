@@ -188,7 +188,7 @@ public record AttentionProblem(
 
   public static void wholeGroups(
       String name, TensorType tensor, int sharedHeads, TensorType q, int heads) {
-    if (heads % sharedHeads != 0) {
+    if (sharedHeads == 0 ? heads != 0 : heads % sharedHeads != 0) {
       throw new OpException.ShapeMismatch(
           name,
           "q %s has %d heads and %s %s has %d; the number of query heads must be a multiple of the number of key/value heads"

@@ -51,7 +51,7 @@ public record Mask(DType dtype, int rows, int batchRows, int headRows, int query
           "input \"mask\" has shape %s; it must broadcast to the scores %s: each extent but the last may be 1"
               .formatted(shape, scores));
     }
-    long rows = shape.elements() / keys;
+    long rows = shape.leading(1).elements();
     if (rows > Integer.MAX_VALUE) {
       throw new OpException.TooLarge(
           NAME,

@@ -110,7 +110,7 @@ final class Guarded implements AutoCloseable {
   }
 
   private Buffer allocate(long bytes) {
-    var buffer = device.allocate(bytes);
+    var buffer = device.allocate(Math.max(1, bytes));
     buffers.add(buffer);
     return buffer;
   }

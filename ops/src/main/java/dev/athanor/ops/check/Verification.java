@@ -9,6 +9,7 @@ import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -134,7 +135,7 @@ public final class Verification {
   private void plan(Op op, int number, Op.Case problem) {
     var types = HostTensor.types(problem.inputs());
     try {
-      var plans = op.plans(types, problem.attributes(), device.capability());
+      var plans = new Problem(op, types, problem.attributes()).plans(device.capability());
       trials.add(new Trial(op, number, problem, types, plans, ""));
     } catch (OpException.UnsupportedOnDevice e) {
       skipped.add(new Skipped(op.description().name(), number, String.valueOf(e.getMessage())));

@@ -137,6 +137,11 @@ record MapOp(OpDescription description, Optional<String> expression) implements 
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return Map.of("y", output(inputs, compile(inOrder(inputs), attributes)));
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var operands = inOrder(inputs);

@@ -43,6 +43,12 @@ record GatherIndexedOp(
           DType.E5M2);
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    var named = find.apply(inputs, attributes).named();
+    return Map.of("y", Checks.output("y", type(inputs, Indices.X).dtype(), named));
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var indices = find.apply(inputs, attributes);

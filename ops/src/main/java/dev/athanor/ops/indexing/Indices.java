@@ -99,7 +99,9 @@ record Indices(Shape x, Shape index, boolean tuples, int dimension) {
 
   /** Returns the number of elements that a position names. */
   long width() {
-    return named().elements() / (tuples ? index.leading(1) : index).elements();
+    return tuples
+        ? new Shape(x.extents().subList(dimension + components(), x.rank())).elements()
+        : 1;
   }
 
   Lookup lookup() {

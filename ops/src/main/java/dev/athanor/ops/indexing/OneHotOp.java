@@ -118,6 +118,11 @@ final class OneHotOp implements SampledOp {
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return Map.of("y", check(inputs, attributes).y);
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var vectors = check(inputs, attributes);

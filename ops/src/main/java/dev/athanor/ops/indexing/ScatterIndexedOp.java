@@ -5,6 +5,7 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
@@ -84,6 +85,19 @@ record ScatterIndexedOp(
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    check(inputs, attributes);
+    return Map.of("y", type(inputs, Indices.X));
+  }
+
+  /** Without updates, y is x. */
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return List.of(LaunchPlan.empty(outputs(inputs, attributes)).updating(Indices.X, "y"));
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var indices = check(inputs, attributes);
@@ -108,7 +122,7 @@ record ScatterIndexedOp(
     var index = tensor(inputs, Indices.INDEX);
     var positions = new HashMap<Long, List<Long>>();
     long width = indices.width();
-    for (long p = 0; p < indices.named().elements() / width; p++) {
+    for (long p = 0; p < (width == 0 ? 0 : indices.named().elements() / width); p++) {
       positions.computeIfAbsent(indices.slice(index, p), _ -> new ArrayList<>()).add(p);
     }
     return Map.of(

@@ -106,15 +106,19 @@ public final class KernelOp implements Op {
    *
    * @throws OpException if the inputs do not match
    */
-  Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
-    return outputs(call(inputs, attributes));
+  @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    boolean requiresElements = inputs.values().stream().noneMatch(TensorType::isEmpty);
+    return outputs(call(inputs, attributes), requiresElements ? 1 : 0);
   }
 
-  private Map<String, TensorType> outputs(Call call) {
+  private Map<String, TensorType> outputs(Call call, long least) {
     var types = new LinkedHashMap<String, TensorType>();
     for (var output : definition.outputs()) {
       var shape =
-          output.shape().shape(call.shapes, name -> call.sizes.positive(name, definition.name()));
+          output
+              .shape()
+              .shape(call.shapes, name -> call.sizes.atLeast(least, name, definition.name()));
       types.put(output.name(), Checks.output(output.name(), output.dtype(call.dtype), shape));
     }
     return types;
@@ -124,7 +128,7 @@ public final class KernelOp implements Op {
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability device) {
     var call = call(inputs, attributes);
-    var outputs = outputs(call);
+    var outputs = outputs(call, 1);
     inputs.forEach((name, type) -> checkLength("input", name, type));
     outputs.forEach((name, type) -> checkLength("output", name, type));
     var kernel = definition.kernel(call.dtype);
@@ -180,7 +184,7 @@ public final class KernelOp implements Op {
       return 1;
     }
     var name = definition.grid().get(dimension);
-    long blocks = call.sizes.positive(name, definition.name());
+    long blocks = call.sizes.atLeast(1, name, definition.name());
     if (blocks > Integer.MAX_VALUE) {
       throw new OpException.TooLarge(
           name, "%s is %d; a grid has at most 2^31 - 1 blocks".formatted(name, blocks));

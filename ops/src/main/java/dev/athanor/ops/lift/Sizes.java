@@ -69,15 +69,15 @@ public final class Sizes {
   /**
    * Returns a size of a tensor or grid.
    *
-   * @throws OpException.ShapeMismatch if it is less than 1
+   * @throws OpException.ShapeMismatch if it is less than {@code least}
    */
-  long positive(String name, String op) {
+  long atLeast(long least, String name, String op) {
     long value = Objects.requireNonNull(values.get(name), name);
-    if (value < 1) {
+    if (value < least) {
       throw new OpException.ShapeMismatch(
           name,
-          "%s needs a size %s of at least 1, got %d from %s"
-              .formatted(op, name, value, withoutOthers(name)));
+          "%s needs a size %s of at least %d, got %d from %s"
+              .formatted(op, name, least, value, withoutOthers(name)));
     }
     return value;
   }

@@ -50,7 +50,7 @@ public record Batch(Shape shape, List<Loop> loops) {
             "the leading dimensions %s of a and %s of b cannot be broadcast; each pair must be equal or contain a 1"
                 .formatted(a, b));
       }
-      long count = Math.max(extentA, extentB);
+      long count = extentA == 1 ? extentB : extentA;
       extents[rank - i] = count;
       if (count > 1) {
         add(loops, new Loop(count, extentA == 1 ? 0 : strideA, extentB == 1 ? 0 : strideB));

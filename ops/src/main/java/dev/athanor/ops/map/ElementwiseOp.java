@@ -105,6 +105,11 @@ record ElementwiseOp(
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return Map.of("y", output(inputs, attributes));
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var operands = inOrder(inputs);

@@ -5,6 +5,7 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
@@ -124,7 +125,8 @@ abstract class CopyOp implements SampledOp {
     return Objects.requireNonNull(inputs.get("x"));
   }
 
-  private Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+  @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
     var dtype = inputs.values().iterator().next().dtype();
     var outputs = new LinkedHashMap<String, TensorType>();
     try {
@@ -145,12 +147,25 @@ abstract class CopyOp implements SampledOp {
     return plans(inputs, attributes, outputs(inputs, attributes), capability);
   }
 
+  /** Copies the inputs that have elements. */
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return plans(inputs, attributes, capability);
+  }
+
   List<? extends Plan> plans(
       Map<String, TensorType> inputs,
       Attributes attributes,
       Map<String, TensorType> outputs,
       Capability capability) {
-    var regions = regions(inputs, attributes, outputs);
+    var regions =
+        regions(inputs, attributes, outputs).stream()
+            .filter(region -> region.elements() > 0)
+            .toList();
+    if (regions.isEmpty()) {
+      return List.of(LaunchPlan.empty(outputs));
+    }
     return new CopyPlanner(description.name(), inputs, outputs, regions).plans(capability);
   }
 

@@ -26,7 +26,7 @@ public final class ExpandOp extends CopyOp {
                         "shape",
                         "extents, counted from the last: equal to those of x where neither is 1."
                             + " Where it is 1 or missing, y has the extent of x")
-                    .from(1, Double.POSITIVE_INFINITY)
+                    .from(0, Double.POSITIVE_INFINITY)
                     .asRequired())),
         "x=[] shape=3,5",
         "x=[1,24] shape=6,24",
@@ -59,7 +59,7 @@ public final class ExpandOp extends CopyOp {
             "x has shape %s; counted from the last, each pair of extents must be equal or contain a 1"
                 .formatted(x));
       }
-      extents.addFirst(Math.max(own, given));
+      extents.addFirst(own == 1 ? given : own);
     }
     return Map.of("y", new Shape(extents));
   }

@@ -60,6 +60,11 @@ public final class GatherOp implements SampledOp {
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return BoundInputs.of(DESCRIPTION, inputs, attributes).outputs();
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var call = BoundInputs.of(DESCRIPTION, inputs, attributes);

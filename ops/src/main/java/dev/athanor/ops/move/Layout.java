@@ -24,6 +24,9 @@ public record Layout(List<Long> strides, long first) {
 
   /** Returns whether kernels can read a tensor with this layout as a dense one. */
   public boolean isDense(Shape shape) {
+    if (shape.extents().contains(0L)) {
+      return true;
+    }
     var dense = Region.strides(shape);
     boolean equal = first == 0;
     for (int i = 0; i < dense.length; i++) {
@@ -34,6 +37,9 @@ public record Layout(List<Long> strides, long first) {
 
   /** Returns the type of the memory from the start to the last element. */
   public TensorType range(DType dtype, Shape shape) {
+    if (shape.extents().contains(0L)) {
+      return TensorType.of(dtype, 0);
+    }
     long last = first;
     for (int i = 0; i < shape.rank(); i++) {
       last += (shape.extent(i) - 1) * strides.get(i);

@@ -55,6 +55,9 @@ public final class PackedPlan implements Plan {
     for (var each : new TreeMap<>(layouts).entrySet()) {
       var name = each.getKey();
       var dense = Objects.requireNonNull(inputs.get(name), name);
+      if (dense.isEmpty()) {
+        continue;
+      }
       long offset = Math.ceilDiv(end, Layout.ALIGNMENT) * Layout.ALIGNMENT;
       copies.put(name, copy(name, dense, each.getValue(), offset, capability));
       end = Math.addExact(offset, dense.bytes());
@@ -150,9 +153,9 @@ public final class PackedPlan implements Plan {
 
   @Override
   public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {
-    var workspace = bindings.workspace().orElseThrow();
     var inputs = new HashMap<>(bindings.inputs());
     copies.forEach((name, copy) -> {
+      var workspace = bindings.workspace().orElseThrow();
       var dense = new DeviceTensor(copy.dense, workspace, copy.offset);
       var from = Map.of(name, bindings.input(name));
       copy.plan.enqueue(kernels, stream, new Bindings(from, Map.of("y", dense), Optional.empty()));

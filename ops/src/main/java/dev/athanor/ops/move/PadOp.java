@@ -70,8 +70,10 @@ public final class PadOp extends CopyOp {
     for (var name : List.of("before", "after")) {
       var pads = pads(x, attributes, name);
       for (int i = 0; i < x.rank(); i++) {
-        long most = mode.equals("reflect") ? x.extent(i) - 1 : x.extent(i);
-        if ((mode.equals("reflect") || mode.equals("wrap")) && pads.get(i) > most) {
+        long most = mode.equals("reflect") ? Math.max(0, x.extent(i) - 1) : x.extent(i);
+        boolean limited =
+            mode.equals("reflect") || mode.equals("wrap") || (mode.equals("edge") && most == 0);
+        if (limited && pads.get(i) > most) {
           throw invalid(
               attributes,
               name,

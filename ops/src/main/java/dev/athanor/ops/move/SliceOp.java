@@ -73,6 +73,9 @@ public final class SliceOp extends CopyOp {
       if (step == 0) {
         throw invalid(attributes, "steps", "a step must not be 0");
       }
+      if (extent == 0) {
+        continue;
+      }
       // the first and the last index that may be clamped to
       long least = step > 0 ? 0 : -1;
       long start = index(attributes.integers("starts").get(i), extent);
@@ -80,14 +83,7 @@ public final class SliceOp extends CopyOp {
       long end =
           Math.clamp(index(attributes.integers("ends").get(i), extent), least, extent + least);
       long count = Math.ceilDiv(step > 0 ? end - start : start - end, Math.abs(step));
-      if (count < 1) {
-        throw invalid(
-            attributes,
-            "starts",
-            "with \"ends\" %s the range of dimension %d of x %s is empty; every extent of y must be at least 1"
-                .formatted(Attributes.text(attributes.integers("ends")), axes.get(i), x));
-      }
-      ranges.set(axes.get(i), new Range(count, start, step, 0));
+      ranges.set(axes.get(i), new Range(Math.max(0, count), start, step, 0));
     }
     return ranges;
   }

@@ -34,7 +34,7 @@ public final class SplitOp extends CopyOp {
                 Attribute.integer(
                     "axis", 0, "dimension to split; negative values count from the end"),
                 Attribute.integers("sizes", "extents of the outputs along axis; their sum is N")
-                    .from(1, Double.POSITIVE_INFINITY),
+                    .from(0, Double.POSITIVE_INFINITY),
                 Attribute.integer(
                         "parts",
                         "number of outputs, instead of sizes. Each has the extent N / parts, rounded"
@@ -61,7 +61,7 @@ public final class SplitOp extends CopyOp {
       long parts = attributes.integer("parts");
       long each = Math.ceilDiv(extent, parts);
       long last = extent - each * (parts - 1);
-      if (last < 1) {
+      if (last < Math.min(1, extent)) {
         throw invalid(
             attributes,
             "parts",

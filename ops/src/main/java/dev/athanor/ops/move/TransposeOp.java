@@ -75,6 +75,13 @@ public final class TransposeOp implements SampledOp {
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    return Map.of(
+        "y", Checks.output("y", x.dtype(), shape(x.shape(), order(x.shape(), attributes))));
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var x = Objects.requireNonNull(inputs.get("x"));

@@ -168,6 +168,20 @@ public final class UpdateOp implements SampledOp {
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    var bound = BoundInputs.of(DESCRIPTION, inputs, attributes);
+    Call.of(bound, attributes);
+    return bound.outputs();
+  }
+
+  /** Without elements to write, y is into. */
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return List.of(LaunchPlan.empty(outputs(inputs, attributes)).updating("into", "y"));
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var bound = BoundInputs.of(DESCRIPTION, inputs, attributes);

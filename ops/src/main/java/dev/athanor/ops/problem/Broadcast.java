@@ -37,7 +37,7 @@ public final class Broadcast {
                       names.get(t),
                       shape));
         }
-        extents[at] = Math.max(extents[at], extent);
+        extents[at] = extents[at] == 1 ? extent : extents[at];
       }
     }
     return Shape.of(extents);

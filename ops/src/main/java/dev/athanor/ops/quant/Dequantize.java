@@ -29,6 +29,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -94,8 +95,8 @@ public final class Dequantize implements SampledOp {
     return DESCRIPTION;
   }
 
-  /** A checked problem: the type of the result and the launch that computes it. */
-  private record Problem(TensorType y, Step step) {}
+  /** A checked problem: the type of the result and the launch that computes its elements. */
+  private record Problem(TensorType y, Supplier<Step> step) {}
 
   private static Problem problem(Map<String, TensorType> inputs, Attributes attributes) {
     var x = Objects.requireNonNull(inputs.get("x"));
@@ -122,7 +123,7 @@ public final class Dequantize implements SampledOp {
     int threads = Checks.requireThreads("x", x, blocks * variant.threadsPerBlock());
     return new Problem(
         new TensorType(out, x.shape()),
-        step(variant, threads, Arguments.ofInputs("x").with("parts", threads)));
+        () -> step(variant, threads, Arguments.ofInputs("x").with("parts", threads)));
   }
 
   private static Problem int8(TensorType x, @Nullable TensorType scale, DType out) {
@@ -140,16 +141,17 @@ public final class Dequantize implements SampledOp {
     }
     long elements = x.shape().elements();
     long length = perRow ? x.shape().extent(-1) : elements;
-    int vector = (int) Math.min(DequantizeVariant.vector(out), Long.lowestOneBit(length));
+    int vector = Math.clamp(Long.lowestOneBit(length), 1, DequantizeVariant.vector(out));
     int threads = Checks.requireThreads("x", x, elements / vector);
     return new Problem(
         new TensorType(out, x.shape()),
-        step(
-            new DequantizeVariant.Int8(scale.dtype(), out, perRow, vector),
-            threads,
-            Arguments.ofInputs("x", "scale")
-                .with("threads", threads)
-                .with("rowLength", perRow ? Checks.requireExtent("x", x, length) : 1)));
+        () ->
+            step(
+                new DequantizeVariant.Int8(scale.dtype(), out, perRow, vector),
+                threads,
+                Arguments.ofInputs("x", "scale")
+                    .with("threads", threads)
+                    .with("rowLength", perRow ? Checks.requireExtent("x", x, length) : 1)));
   }
 
   private static Problem int4(Int4Weights weights, TensorType x, DType out) {
@@ -164,22 +166,25 @@ public final class Dequantize implements SampledOp {
       int threads = Checks.requireThreads("x", x, x.shape().elements());
       return new Problem(
           TensorType.of(out, weights.n(), weights.k()),
-          step(
-              new DequantizeVariant.PackedAlongK(out),
-              threads,
-              arguments.with("threads", threads)));
+          () ->
+              step(
+                  new DequantizeVariant.PackedAlongK(out),
+                  threads,
+                  arguments.with("threads", threads)));
     }
     var format = ColumnWeights.Format.of(weights.layout());
-    int columns = format.columns(weights.n(), DequantizeVariant.vector(out));
+    int columns = Math.max(1, format.columns(weights.n(), DequantizeVariant.vector(out)));
     long patches = (long) (weights.k() / ColumnWeights.ROWS) * (weights.n() / columns);
     int threads = Checks.requireThreads("x", x, patches);
     return new Problem(
         TensorType.of(out, weights.k(), weights.n()),
-        step(
-            new DequantizeVariant.Columns(
-                format, out, weights.zeros(), weights.zeros() && weights.lessOne(), columns),
-            threads,
-            (weights.zeros() ? arguments.inputs("zeros") : arguments).with("threads", threads)));
+        () ->
+            step(
+                new DequantizeVariant.Columns(
+                    format, out, weights.zeros(), weights.zeros() && weights.lessOne(), columns),
+                threads,
+                (weights.zeros() ? arguments.inputs("zeros") : arguments)
+                    .with("threads", threads)));
   }
 
   private static Step step(DequantizeVariant variant, int threads, Arguments arguments) {
@@ -188,18 +193,22 @@ public final class Dequantize implements SampledOp {
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return Map.of("y", problem(inputs, attributes).y);
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var problem = problem(inputs, attributes);
     var candidates = new Candidates("dequantize", capability);
-    var name = problem.step.variant().name();
+    var step = problem.step.get();
+    var name = step.variant().name();
     var outputs = Map.of("y", problem.y);
     var cost = Plan.Cost.of((double) problem.y.shape().elements(), inputs, outputs);
     if (candidates.runs(Target.SM_80, name)) {
       candidates.offer(
-          Machine.of(capability).streaming(cost.bytes()),
-          "one thread per 16 bytes of y",
-          problem.step);
+          Machine.of(capability).streaming(cost.bytes()), "one thread per 16 bytes of y", step);
     }
     return candidates.plans(outputs, cost);
   }

@@ -175,7 +175,7 @@ public record Int4Weights(
   }
 
   int groups() {
-    return Math.ceilDiv(k, group);
+    return Math.ceilDiv(k, Math.max(1, group));
   }
 
   /** Returns the columns of the weights in float64. */

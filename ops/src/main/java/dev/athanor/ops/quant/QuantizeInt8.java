@@ -97,8 +97,7 @@ public final class QuantizeInt8 implements SampledOp {
   }
 
   @Override
-  public List<? extends Plan> plans(
-      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
     var x = Objects.requireNonNull(inputs.get("x"));
     boolean perRow = attributes.choice("per").equals("row");
     if (perRow && x.shape().rank() == 0) {
@@ -106,11 +105,17 @@ public final class QuantizeInt8 implements SampledOp {
           "x", "input \"x\" has shape []; one scale per row requires at least one dimension");
     }
     var scales = perRow ? x.shape().leading(1) : Shape.of();
-    var outputs =
-        Map.of(
-            "q", new TensorType(DType.I8, x.shape()),
-            "scale", new TensorType(DType.F32, scales));
-    long rows = scales.elements();
+    return Map.of(
+        "q", new TensorType(DType.I8, x.shape()), "scale", new TensorType(DType.F32, scales));
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    boolean perRow = attributes.choice("per").equals("row");
+    var outputs = outputs(inputs, attributes);
+    long rows = Objects.requireNonNull(outputs.get("scale")).shape().elements();
     long length = x.shape().elements() / rows;
     int vector = (int) Math.min(16 / x.dtype().bytes(), Long.lowestOneBit(length));
     int vectors = Checks.requireThreads("x", x, length / vector);

@@ -65,6 +65,11 @@ record RankOp(OpDescription description, Result result, String order) implements
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return problem(Objects.requireNonNull(inputs.get("x")), attributes).outputs;
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var x = Objects.requireNonNull(inputs.get("x"));

@@ -172,6 +172,11 @@ final class SampleOp implements SampledOp {
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return Problem.of(inputs, attributes).call.outputs();
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var problem = Problem.of(inputs, attributes);

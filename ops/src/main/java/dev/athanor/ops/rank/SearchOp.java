@@ -16,6 +16,7 @@ import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.rank.RankPlanner.Runs;
@@ -114,6 +115,18 @@ final class SearchOp implements SampledOp {
       }
       return outputs;
     }
+  }
+
+  @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return Problem.of(inputs, attributes).outputs();
+  }
+
+  /** The scores of vectors of no elements are those of zeros. */
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return Neutral.plans(this, inputs, attributes, 0, capability);
   }
 
   @Override

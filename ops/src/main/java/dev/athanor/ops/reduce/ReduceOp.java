@@ -9,6 +9,7 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import dev.athanor.ops.reference.TensorReader;
@@ -30,6 +31,24 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
 
   private ReduceProblem problem(TensorType x, Attributes attributes) {
     return ReduceProblem.of(reduction.apply(attributes), x, attributes);
+  }
+
+  @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return Map.of("y", problem(x(inputs), attributes).output());
+  }
+
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var neutral = problem(x(inputs), attributes).reduction().neutral();
+    return neutral.isPresent()
+        ? Neutral.plans(this, inputs, attributes, neutral.getAsDouble(), capability)
+        : SampledOp.super.plansWithoutElements(inputs, attributes, capability);
+  }
+
+  private static TensorType x(Map<String, TensorType> inputs) {
+    return Objects.requireNonNull(inputs.get("x"));
   }
 
   @Override

@@ -9,6 +9,7 @@ import dev.athanor.ops.expression.RealFunctions;
 import dev.athanor.ops.map.Elements;
 import java.util.List;
 import java.util.Locale;
+import java.util.OptionalDouble;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -60,6 +61,20 @@ enum Reduction {
 
   static Reduction of(String text) {
     return valueOf(text.toUpperCase(Locale.ROOT).replace('-', '_'));
+  }
+
+  /**
+   * Returns the number of which the reduction is that of no numbers, such as 0 for a sum and NaN
+   * for a mean, as in NumPy; empty if that is undefined.
+   */
+  OptionalDouble neutral() {
+    return switch (this) {
+      case SUM, ANY, L1, L2, SUM_SQUARE, LOG_SUM -> OptionalDouble.of(0);
+      case PROD, ALL -> OptionalDouble.of(1);
+      case MEAN, VARIANCE, STD -> OptionalDouble.of(Double.NaN);
+      case LOG_SUM_EXP -> OptionalDouble.of(Double.NEGATIVE_INFINITY);
+      case MAX, MIN, ARGMAX, ARGMAX_LAST, ARGMIN, ARGMIN_LAST -> OptionalDouble.empty();
+    };
   }
 
   /** Returns the dtypes of elements that it accepts. */

@@ -22,7 +22,7 @@ record ReferenceReduction(Reduction reduction, DType in, long correction) {
       case L2 -> Math.sqrt(squares(n, x));
       case LOG_SUM -> Math.log(limited(sum(n, x)));
       case LOG_SUM_EXP -> {
-        double most = extreme(n, x, true);
+        double most = n == 0 ? 0 : extreme(n, x, true);
         double sum =
             sum(n, i -> x.applyAsDouble(i) == most ? 1 : Math.exp(x.applyAsDouble(i) - most));
         yield most + Math.log(sum);
@@ -66,6 +66,9 @@ record ReferenceReduction(Reduction reduction, DType in, long correction) {
               n,
               (i, j) -> Long.compare(x.applyAsLong(i), x.applyAsLong(j)) * (isGreatest() ? 1 : -1));
       default -> {
+        if (n == 0) {
+          yield (long) reduction.neutral().orElseThrow();
+        }
         long all = x.applyAsLong(0);
         all = reduction == Reduction.L1 ? Math.abs(all) : all;
         all = reduction == Reduction.SUM_SQUARE ? all * all : all;

@@ -87,6 +87,12 @@ record ScanOp(Reduction reduction) implements SampledOp {
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    extents(Objects.requireNonNull(inputs.get("x")), attributes);
+    return Map.of("y", Objects.requireNonNull(inputs.get("x")));
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var x = Objects.requireNonNull(inputs.get("x"));

@@ -76,7 +76,7 @@ public record HostRun(Map<String, HostTensor> outputs, double micros) {
   }
 
   private static Buffer allocate(Device device, long bytes, List<Buffer> buffers) {
-    var buffer = device.allocate(bytes);
+    var buffer = device.allocate(Math.max(1, bytes));
     buffers.add(buffer);
     return buffer;
   }

@@ -22,6 +22,7 @@ import dev.athanor.ops.attention.Tile;
 import dev.athanor.ops.attention.TileWork;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
+import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
@@ -97,12 +98,29 @@ public final class AttentionBackward implements SampledOp {
   }
 
   @Override
-  public List<? extends Plan> plans(
-      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
     var outputs = BoundInputs.of(DESCRIPTION, inputs, attributes).outputs();
     for (var name : List.of("q", "v")) {
       AttentionProblem.columns(name, AttentionProblem.input(inputs, name), MAX_COLUMNS);
     }
+    AttentionProblem.of(inputs, attributes);
+    return outputs;
+  }
+
+  /** Without queries or keys, the gradients that have elements are 0. */
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    boolean undefined = AttentionProblem.input(inputs, "q").shape().extent(-1) == 0;
+    return undefined
+        ? SampledOp.super.plansWithoutElements(inputs, attributes, capability)
+        : Neutral.plans(this, inputs, attributes, 0, capability);
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var outputs = outputs(inputs, attributes);
     var p = AttentionProblem.of(inputs, attributes);
     var candidates = new Candidates("gradient of attention of " + p.dtype().text(), capability);
     for (var tile : tiles(p)) {

@@ -16,6 +16,7 @@ import dev.athanor.ops.attention.FlashPlanner;
 import dev.athanor.ops.attention.FlashTask;
 import dev.athanor.ops.attention.FlashVariant.Store;
 import dev.athanor.ops.attention.Mask;
+import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import java.util.LinkedHashMap;
@@ -100,6 +101,23 @@ public final class AttentionDecode implements SampledOp {
   @Override
   public OpDescription description() {
     return DESCRIPTION;
+  }
+
+  @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return Map.of("out", DecodeProblem.of(inputs, attributes).out());
+  }
+
+  /** Without keys, a query attends to a value of 0. */
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    boolean undefined =
+        AttentionProblem.input(inputs, "q").shape().extent(-1) == 0
+            || inputs.containsKey("blockTable");
+    return undefined
+        ? SampledOp.super.plansWithoutElements(inputs, attributes, capability)
+        : Neutral.plans(this, inputs, attributes, 0, capability);
   }
 
   @Override

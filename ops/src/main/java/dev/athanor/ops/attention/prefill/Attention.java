@@ -17,6 +17,7 @@ import dev.athanor.ops.attention.FlashTask;
 import dev.athanor.ops.attention.FlashTask.Pages;
 import dev.athanor.ops.attention.FlashVariant.Store;
 import dev.athanor.ops.attention.Mask;
+import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
@@ -83,6 +84,26 @@ public final class Attention implements SampledOp {
   @Override
   public OpDescription description() {
     return DESCRIPTION;
+  }
+
+  @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    var outputs = BoundInputs.of(DESCRIPTION, inputs, attributes).outputs();
+    AttentionProblem.of(inputs, attributes);
+    return outputs;
+  }
+
+  /** Without keys, a query attends to a value of 0; its log-sum-exp is undefined. */
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    boolean undefined =
+        AttentionProblem.input(inputs, "q").shape().extent(-1) == 0
+            || (attributes.flag("withLse")
+                && AttentionProblem.input(inputs, "k").shape().extent(-2) == 0);
+    return undefined
+        ? SampledOp.super.plansWithoutElements(inputs, attributes, capability)
+        : Neutral.plans(this, inputs, attributes, 0, capability);
   }
 
   @Override

@@ -23,6 +23,7 @@ import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.ProductDescription;
 import dev.athanor.ops.linear.dense.LayerNormLinearVariant.Vectors;
+import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
@@ -135,6 +136,17 @@ public final class LayerNormLinear implements SampledOp {
 
   private static Optional<DType> dtype(BoundInputs call, String input) {
     return Optional.of(input).filter(call::has).map(call::dtype);
+  }
+
+  @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return Map.of("y", problem(inputs, attributes).output());
+  }
+
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return Neutral.plans(this, inputs, attributes, 0, capability);
   }
 
   @Override

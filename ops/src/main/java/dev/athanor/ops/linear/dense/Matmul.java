@@ -15,6 +15,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.ProductDescription;
+import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import java.util.List;
@@ -81,6 +82,17 @@ public final class Matmul implements SampledOp {
   /** Returns the problem of a call. */
   static MatmulProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
     return MatmulProblem.of(DESCRIPTION, inputs, attributes);
+  }
+
+  @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return Map.of("c", problem(inputs, attributes).output());
+  }
+
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return Neutral.plans(this, inputs, attributes, 0, capability);
   }
 
   @Override

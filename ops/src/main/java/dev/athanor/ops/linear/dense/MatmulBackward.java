@@ -16,6 +16,7 @@ import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.ProductDescription;
+import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import java.util.ArrayList;
@@ -110,12 +111,24 @@ public final class MatmulBackward implements SampledOp {
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    var outputs = new HashMap<String, TensorType>();
+    factors(inputs, attributes).forEach(factor -> outputs.put(factor.output, factor.type));
+    return outputs;
+  }
+
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return Neutral.plans(this, inputs, attributes, 0, capability);
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var factors = factors(inputs, attributes);
     var dtype = Objects.requireNonNull(inputs.get("a")).dtype();
-    var outputs = new HashMap<String, TensorType>();
-    factors.forEach(factor -> outputs.put(factor.output, factor.type));
+    var outputs = outputs(inputs, attributes);
     var first = factors.getFirst().plans(dtype, capability);
     var second = factors.getLast().plans(dtype, capability);
     double flops = first.getFirst().cost().flops() + second.getFirst().cost().flops();

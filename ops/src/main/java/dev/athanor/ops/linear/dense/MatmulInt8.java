@@ -18,6 +18,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.linear.Batch;
 import dev.athanor.ops.linear.MatmulProblem;
+import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
@@ -70,6 +71,17 @@ public final class MatmulInt8 implements SampledOp {
   @Override
   public OpDescription description() {
     return DESCRIPTION;
+  }
+
+  @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return Map.of("c", problem(inputs, attributes).output());
+  }
+
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return Neutral.plans(this, inputs, attributes, 0, capability);
   }
 
   @Override

@@ -14,6 +14,7 @@ import dev.athanor.ops.linear.Batch;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.Product;
 import dev.athanor.ops.linear.ProductDescription;
+import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
@@ -51,18 +52,32 @@ public final class Gemv implements SampledOp {
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return outputs(problem(inputs, attributes));
+  }
+
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return Neutral.plans(this, inputs, attributes, 0, capability);
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var problem = problem(inputs, attributes);
-    var outputs =
-        Map.of(
-            "y", new TensorType(problem.product().epilogue().out(), Shape.of(problem.outputs())));
+    var outputs = outputs(problem);
     var candidates =
         new Candidates(
             "product of a matrix and a vector of " + problem.product().dtype().text(), capability);
     GemvPlanner.offer(problem, capability, candidates);
     double flops = 2.0 * problem.outputs() * problem.depth();
     return candidates.plans(outputs, Plan.Cost.of(flops, inputs, outputs));
+  }
+
+  private static Map<String, TensorType> outputs(GemvProblem problem) {
+    return Map.of(
+        "y", new TensorType(problem.product().epilogue().out(), Shape.of(problem.outputs())));
   }
 
   private static GemvProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
@@ -92,7 +107,7 @@ public final class Gemv implements SampledOp {
     var x = TensorReader.of(inputs, "x");
     boolean transposed = attributes.flag("transposeA");
     long n = x.elements();
-    long rows = a.elements() / n;
+    long rows = problem(HostTensor.types(inputs), attributes).outputs();
     return Map.of(
         "y",
         ReferenceOutput.ofElements(

@@ -12,6 +12,7 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.quant.BlockFormat;
 import dev.athanor.ops.quant.Problems;
@@ -72,6 +73,17 @@ public final class MatmulGguf implements SampledOp {
         31,
         "a",
         List.of(new ProjectionProblem.Projection("w", "", "", "c", n)));
+  }
+
+  @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return problem(inputs).outputs();
+  }
+
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return Neutral.plans(this, inputs, attributes, 0, capability);
   }
 
   @Override

@@ -108,6 +108,11 @@ public final class MatmulInt4 implements SampledOp {
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return problem(inputs, attributes).outputs();
+  }
+
+  @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     return ProjectionPlanner.plans("matmul-int4", problem(inputs, attributes), inputs, capability);

@@ -14,6 +14,7 @@ import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.linear.quantized.ProjectionProblem.Projection;
+import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.Int4Weights;
@@ -190,6 +191,20 @@ public final class QkvProject implements SampledOp {
           "input \"%s\" has shape %s; it must be a scalar, []"
               .formatted(scale(letter), scale.shape()));
     }
+  }
+
+  @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return problem(inputs, attributes).outputs();
+  }
+
+  /** Without columns of a projection, the others are computed; with four bits, K must not be 0. */
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return int4 && Objects.requireNonNull(inputs.get("x")).isEmpty()
+        ? SampledOp.super.plansWithoutElements(inputs, attributes, capability)
+        : Neutral.plans(this, inputs, attributes, 0, capability);
   }
 
   @Override

@@ -13,6 +13,7 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
@@ -80,6 +81,17 @@ public final class NormBackwardOp implements SampledOp {
   @Override
   public OpDescription description() {
     return description;
+  }
+
+  @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return BoundInputs.of(description, inputs, attributes).outputs();
+  }
+
+  @Override
+  public List<? extends Plan> plansWithoutElements(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return Neutral.plans(this, inputs, attributes, 0, capability);
   }
 
   @Override

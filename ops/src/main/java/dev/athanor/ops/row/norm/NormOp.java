@@ -101,6 +101,11 @@ public final class NormOp implements SampledOp {
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    return BoundInputs.of(description, inputs, attributes).outputs();
+  }
+
+  @Override
   public List<LaunchPlan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var call = BoundInputs.of(description, inputs, attributes);

@@ -85,6 +85,13 @@ public final class NormRopeOp implements SampledOp {
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    var x = RowShape.of(inputs, "x");
+    problem(x, inputs, attributes);
+    return Map.of("y", x.tensor());
+  }
+
+  @Override
   public List<LaunchPlan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var x = RowShape.of(inputs, "x");

@@ -75,6 +75,13 @@ public final class RopeOp implements SampledOp {
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    var x = RowShape.of(inputs, "x", 2);
+    problem(x, inputs, attributes);
+    return Map.of("y", x.tensor());
+  }
+
+  @Override
   public List<LaunchPlan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     // a row is all heads of a position

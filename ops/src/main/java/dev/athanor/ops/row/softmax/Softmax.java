@@ -100,6 +100,14 @@ public final class Softmax implements SampledOp {
   }
 
   @Override
+  public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
+    if (attributes.flag("causal")) {
+      queries(RowShape.of(inputs, "x"), attributes);
+    }
+    return BoundInputs.of(description, inputs, attributes).outputs();
+  }
+
+  @Override
   public List<LaunchPlan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var outputs = BoundInputs.of(description, inputs, attributes).outputs();
