@@ -101,7 +101,7 @@ public record Problem(Op op, Map<String, TensorType> inputs, Attributes attribut
    */
   public List<? extends Plan> rowInvariantPlans(Capability device) {
     var rows = op.rows(inputs, attributes);
-    if (rows.isEmpty()) {
+    if (rows.isEmpty() || inputs.values().stream().anyMatch(TensorType::isEmpty)) {
       return plans(device);
     }
     var one = orders(rows.get(), 1, device);

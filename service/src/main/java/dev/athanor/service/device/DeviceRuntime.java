@@ -30,7 +30,8 @@ public final class DeviceRuntime implements AutoCloseable {
       String op,
       Map<String, TensorType> inputs,
       Attributes attributes,
-      Map<String, Layout> layouts) {}
+      Map<String, Layout> layouts,
+      boolean rowInvariant) {}
 
   private static final Logger LOG = LoggerFactory.getLogger(DeviceRuntime.class);
 
@@ -97,6 +98,7 @@ public final class DeviceRuntime implements AutoCloseable {
    * Plans a problem and loads its kernels, so that streams never wait for compilation.
    *
    * @param layouts the layouts of inputs that are not dense
+   * @param rowInvariant whether the plan's results for a row must not depend on the number of rows
    * @param onPlan called with each problem that is planned for the first time
    * @throws dev.athanor.service.failure.Failure if the device reports a fault
    */
@@ -105,8 +107,10 @@ public final class DeviceRuntime implements AutoCloseable {
       Map<String, TensorType> inputs,
       Attributes attributes,
       Map<String, Layout> layouts,
+      boolean rowInvariant,
       Consumer<Problem> onPlan) {
-    var key = new PlanKey(op.description().name(), Map.copyOf(inputs), attributes, layouts);
+    var key =
+        new PlanKey(op.description().name(), Map.copyOf(inputs), attributes, layouts, rowInvariant);
     var known = plans.find(key);
     try {
       return known != null && known.isLoaded(kernels)
@@ -116,7 +120,13 @@ public final class DeviceRuntime implements AutoCloseable {
               .call(() ->
                   load(
                       plans.get(
-                          key, _ -> plan(new Problem(op, inputs, attributes), layouts, onPlan))));
+                          key,
+                          _ ->
+                              plan(
+                                  new Problem(op, inputs, attributes),
+                                  layouts,
+                                  rowInvariant,
+                                  onPlan))));
     } catch (DeviceException e) {
       throw memory.explain(e);
     }
@@ -127,9 +137,18 @@ public final class DeviceRuntime implements AutoCloseable {
     return plan;
   }
 
-  private Plan plan(Problem problem, Map<String, Layout> layouts, Consumer<Problem> onPlan) {
-    var chosen = planner.plan(problem);
-    onPlan.accept(problem);
+  private Plan plan(
+      Problem problem,
+      Map<String, Layout> layouts,
+      boolean rowInvariant,
+      Consumer<Problem> onPlan) {
+    Plan chosen;
+    if (rowInvariant) {
+      chosen = problem.rowInvariantPlans(device.capability()).getFirst();
+    } else {
+      chosen = planner.plan(problem);
+      onPlan.accept(problem);
+    }
     return layouts.isEmpty()
         ? chosen
         : new PackedPlan(chosen, problem.inputs(), layouts, device.capability());

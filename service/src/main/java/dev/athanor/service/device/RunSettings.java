@@ -24,6 +24,9 @@ import org.springframework.util.unit.DataSize;
  *     together.
  * @param batchInvariant Whether calls share a launch only if each result is bit for bit the same as
  *     without sharing. If false, the planner chooses one kernel for the whole batch.
+ * @param rowInvariant Whether the bits of a row never depend on the number of rows in its tensor,
+ *     as requests can ask for themselves. Kernels are then chosen for any number of rows, which
+ *     costs speed.
  * @param batchTime Maximum estimated device time by which a tenant gets ahead of its turn when its
  *     calls join a launch. It bounds how long a batch delays the calls of other tenants.
  * @param planCacheSize Number of cached launch plans.
@@ -49,6 +52,7 @@ public record RunSettings(
     @NotNull @DefaultValue("64MB") DataSize stagingBytes,
     @NotNull @DefaultValue("1GB") DataSize inlineBytes,
     @DefaultValue("true") boolean batchInvariant,
+    @DefaultValue("false") boolean rowInvariant,
     @NotNull @DefaultValue("20ms") Duration batchTime,
     @Min(1) @DefaultValue("4096") int planCacheSize,
     @Min(0) @Max(1024) @Nullable Integer graphCacheSize,

@@ -15,8 +15,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Reads the metadata of a call: credentials for requests to other replicas, priority, and Triton's
- * error mode.
+ * Reads the metadata of a call: credentials for requests to other replicas, priority, row
+ * invariance, and Triton's error mode.
  */
 final class CallMetadata implements ServerInterceptor {
 
@@ -26,6 +26,8 @@ final class CallMetadata implements ServerInterceptor {
 
   static final Metadata.Key<String> PRIORITY =
       Metadata.Key.of("x-priority", Metadata.ASCII_STRING_MARSHALLER);
+  private static final Metadata.Key<String> ROW_INVARIANT =
+      Metadata.Key.of("x-row-invariant", Metadata.ASCII_STRING_MARSHALLER);
   private static final Metadata.Key<String> TRITON_ERROR =
       Metadata.Key.of("triton_grpc_error", Metadata.ASCII_STRING_MARSHALLER);
 
@@ -43,6 +45,17 @@ final class CallMetadata implements ServerInterceptor {
                 .formatted(Tensors.excerpt(priority), RequestContext.LAST_PRIORITY));
       }
       context = context.withValue(GrpcCalls.PRIORITY, Integer.valueOf(priority));
+    }
+    var rowInvariant = metadata.get(ROW_INVARIANT);
+    if (rowInvariant != null) {
+      if (!rowInvariant.matches("true|false")) {
+        throw new Failure.Refused(
+            Code.INVALID_ATTRIBUTE,
+            "x-row-invariant",
+            "x-row-invariant is \"%s\"; it must be true or false"
+                .formatted(Tensors.excerpt(rowInvariant)));
+      }
+      context = context.withValue(GrpcCalls.ROW_INVARIANT, Boolean.valueOf(rowInvariant));
     }
     if ("true".equals(metadata.get(TRITON_ERROR))) {
       context = context.withValue(FAILS_WHOLE, true);

@@ -30,6 +30,9 @@ final class GrpcCalls {
   static final Context.Key<Caller> CALLER = Context.keyWithDefault("athanor.caller", Caller.LOCAL);
 
   /** The priority that the client requests; see {@link RequestContext#priority}. */
+  static final Context.Key<Boolean> ROW_INVARIANT =
+      Context.keyWithDefault("athanor.row-invariant", false);
+
   static final Context.Key<Integer> PRIORITY =
       Context.keyWithDefault("athanor.priority", Ticket.MIDDLE);
 
@@ -74,7 +77,8 @@ final class GrpcCalls {
             CALLER.get().has(Scope.PRIORITY),
             deadline,
             () -> clientHasGone(context),
-            memory);
+            memory,
+            ROW_INVARIANT.get());
     return priority == Ticket.MIDDLE
         ? defaults
         : defaults.withPriority(CallMetadata.PRIORITY.name(), priority);

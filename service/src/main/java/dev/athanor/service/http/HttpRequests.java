@@ -43,6 +43,7 @@ public final class HttpRequests {
   static final String CALLER = HttpRequests.class.getName() + ".caller";
 
   private static final String PRIORITY = "X-Priority";
+  private static final String ROW_INVARIANT = "X-Row-Invariant";
 
   /**
    * The header with the length of the JSON part that precedes raw tensors (Open Inference
@@ -108,12 +109,26 @@ public final class HttpRequests {
             caller.has(Scope.PRIORITY),
             deadline(request),
             Connections.clientHasGone(),
-            memory);
+            memory,
+            flag(request, ROW_INVARIANT));
     var priority = request.getHeader(PRIORITY);
     return priority == null
         ? usual
         : usual.withPriority(
             PRIORITY, (int) number(PRIORITY, priority, 1, RequestContext.LAST_PRIORITY));
+  }
+
+  private static boolean flag(HttpServletRequest request, String name) {
+    return switch (request.getHeader(name)) {
+      case null -> false;
+      case "false" -> false;
+      case "true" -> true;
+      case String other ->
+          throw new Failure.Refused(
+              Code.INVALID_ATTRIBUTE,
+              name,
+              "%s is \"%s\"; it must be true or false".formatted(name, Tensors.excerpt(other)));
+    };
   }
 
   /** Whether another replica forwarded a request. */

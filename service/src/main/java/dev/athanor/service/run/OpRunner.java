@@ -49,6 +49,7 @@ public final class OpRunner {
   private final TensorStore store;
   private final StreamPool streams;
   private final boolean batchInvariant;
+  private final boolean rowInvariant;
 
   /** The captured pipelines of each device, by its number. */
   private final List<CapturedPipelines> pipelines;
@@ -71,6 +72,7 @@ public final class OpRunner {
     this.store = store;
     this.streams = streams;
     batchInvariant = settings.batchInvariant();
+    rowInvariant = settings.rowInvariant();
     pipelines = runtimes.all().stream().map(runtime -> pipelines(runtime, settings)).toList();
   }
 
@@ -280,7 +282,8 @@ public final class OpRunner {
           handles.put(name, value.handle() + " from byte " + value.offset());
         }
       });
-      var alone = batchInvariant ? job.onlyStep().plan().kernel() : null;
+      boolean invariant = batchInvariant || job.isRowInvariant();
+      var alone = invariant ? job.onlyStep().plan().kernel() : null;
       BatchLaunch.of(call.op(), attributes, alone, job.onlyStep(), handles, runtime)
           .ifPresent(job::joinBatch);
       job.lock(streams.locks());
@@ -352,7 +355,10 @@ public final class OpRunner {
   private StepsJob job(DeviceRuntime runtime, RequestContext context) {
     context.deadline().check();
     return new StepsJob(
-        runtime, pipelines.get(runtime.number()), store.of(context.tenant()), context);
+        runtime,
+        pipelines.get(runtime.number()),
+        store.of(context.tenant()),
+        context.withRowInvariance(rowInvariant || context.rowInvariant()));
   }
 
   private Map<String, RunValue> step(
@@ -365,7 +371,13 @@ public final class OpRunner {
     long began = System.nanoTime();
     var layouts = RunStep.layouts(inputs);
     var plan =
-        runtime.plan(op, types, attributes, layouts, problem -> onPlan.accept(runtime, problem));
+        runtime.plan(
+            op,
+            types,
+            attributes,
+            layouts,
+            job.isRowInvariant(),
+            problem -> onPlan.accept(runtime, problem));
     job.addPrepareNanos(System.nanoTime() - began);
     var first = types.get(description.inputs().getFirst().name());
     var dtype = first == null ? "none" : first.dtype().text();

@@ -80,6 +80,11 @@ final class StepsJob implements Job {
 
   // -- preparation, before the job is queued
 
+  /** Returns whether the bits of a row must not depend on the rows that come with it. */
+  boolean isRowInvariant() {
+    return context.rowInvariant();
+  }
+
   /** Returns the inputs, to which the inputs of the request are added. */
   RunInputs inputs() {
     return inputs;

@@ -19,6 +19,7 @@ import java.util.function.BooleanSupplier;
  * @param clientHasGone whether the client has disconnected; polled by one thread at a time while a
  *     call waits
  * @param memory host memory for inline tensors; the request handler closes it
+ * @param rowInvariant whether the bits of a row must not depend on the rows that come with it
  */
 public record RequestContext(
     Tenant tenant,
@@ -27,7 +28,8 @@ public record RequestContext(
     boolean mayPrioritize,
     Deadline deadline,
     BooleanSupplier clientHasGone,
-    RequestMemory memory) {
+    RequestMemory memory,
+    boolean rowInvariant) {
 
   public static final int LAST_PRIORITY = 5;
 
@@ -45,7 +47,7 @@ public record RequestContext(
   /** Creates a context that keeps inline tensors on the heap. */
   public RequestContext(
       Tenant tenant, int priority, Deadline deadline, BooleanSupplier clientHasGone) {
-    this(tenant, tenant.name(), priority, true, deadline, clientHasGone, RequestMemory.HEAP);
+    this(tenant, tenant.name(), priority, true, deadline, clientHasGone, RequestMemory.HEAP, false);
   }
 
   /**
@@ -65,12 +67,18 @@ public record RequestContext(
               .formatted(field, wanted, NORMAL_PRIORITY));
     }
     return new RequestContext(
-        tenant, account, wanted, mayPrioritize, deadline, clientHasGone, memory);
+        tenant, account, wanted, mayPrioritize, deadline, clientHasGone, memory, rowInvariant);
   }
 
   /** Returns this context with a deadline. */
   public RequestContext withDeadline(Deadline wanted) {
     return new RequestContext(
-        tenant, account, priority, mayPrioritize, wanted, clientHasGone, memory);
+        tenant, account, priority, mayPrioritize, wanted, clientHasGone, memory, rowInvariant);
+  }
+
+  /** Returns this context with or without row invariance. */
+  public RequestContext withRowInvariance(boolean wanted) {
+    return new RequestContext(
+        tenant, account, priority, mayPrioritize, deadline, clientHasGone, memory, wanted);
   }
 }

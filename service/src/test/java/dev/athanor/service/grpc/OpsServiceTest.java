@@ -520,18 +520,28 @@ class OpsServiceTest extends GrpcTest {
     return OpsGrpc.newFutureStub(channel()).run(gated());
   }
 
-  @Test
-  void rejectsInvalidPriorities() {
+  private Refusal refusalWith(String name, String value) {
     var metadata = new Metadata();
-    metadata.put(Metadata.Key.of("x-priority", Metadata.ASCII_STRING_MARSHALLER), "9");
-    refusal(() ->
-            ops()
-                .withInterceptors(MetadataUtils.newAttachHeadersInterceptor(metadata))
-                .run(identity(1).build()))
+    metadata.put(Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER), value);
+    return refusal(() ->
+        ops()
+            .withInterceptors(MetadataUtils.newAttachHeadersInterceptor(metadata))
+            .run(identity(1).build()));
+  }
+
+  @Test
+  void rejectsInvalidMetadata() {
+    refusalWith("x-priority", "9")
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-attribute",
             "x-priority",
             "x-priority is \"9\"; it must be an integer 1 to 5");
+    refusalWith("x-row-invariant", "yes")
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "invalid-attribute",
+            "x-row-invariant",
+            "x-row-invariant is \"yes\"; it must be true or false");
   }
 }

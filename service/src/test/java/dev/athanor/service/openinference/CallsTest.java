@@ -82,7 +82,8 @@ class CallsTest {
             false,
             Deadline.none(),
             () -> false,
-            RequestContext.OWN.memory());
+            RequestContext.OWN.memory(),
+            false);
     for (int priority : new int[] {1, 2}) {
       assertThatThrownBy(() -> call(Map.of("priority", priority), context))
           .isInstanceOfSatisfying(

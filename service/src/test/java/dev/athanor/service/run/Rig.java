@@ -128,6 +128,7 @@ public final class Rig implements AutoCloseable {
         DataSize.ofMegabytes(2),
         DataSize.ofMegabytes(4),
         batchInvariant,
+        false,
         Duration.ofHours(1),
         100,
         graphs,

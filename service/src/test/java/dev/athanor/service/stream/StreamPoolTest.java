@@ -52,6 +52,7 @@ class StreamPoolTest {
             DataSize.ofMegabytes(1),
             DataSize.ofMegabytes(1),
             true,
+            false,
             Duration.ZERO,
             1,
             0,

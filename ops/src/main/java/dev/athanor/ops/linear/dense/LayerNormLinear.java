@@ -245,7 +245,7 @@ public final class LayerNormLinear implements SampledOp {
     candidates.offer(
         variant.name(),
         // a warp computes the statistics of a row, whatever the tile
-        "layer_norm_linear_%s%s".formatted(problem.dtype.text(), problem.bias ? "_bias" : ""),
+        "layer_norm_linear_" + problem.dtype.text(),
         machine.microseconds(blocks, work, all),
         "%d blocks, %d per multiprocessor".formatted(blocks, machine.resident(work)),
         List.of(new Step(variant, new Dim3(across, down, 1), threads, shared, problem.arguments())),
