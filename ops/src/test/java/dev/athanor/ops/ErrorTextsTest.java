@@ -132,7 +132,7 @@ class ErrorTextsTest {
     }
 
     private static String kind(String line) {
-      return line.replaceAll("\\[[0-9, ]*]", "[]")
+      return line.replaceAll("\\[[-0-9, ]*]", "[]")
           .replaceAll("\\b(u8|i8|i32|i64|bool|f16|bf16|f32|f64|e4m3|e5m2)\\b", "dtype")
           .replaceAll("-?[0-9][0-9.E]*", "0");
     }
