@@ -93,7 +93,9 @@ class ReduceTest {
     var plans = Runner.plans(Runner.op("reduce"), Map.of("x", x.type()), Map.of());
     assertThat(plans.stream().map(Plan::kernel).toList())
         .containsExactlyInAnyOrder(
-            "reduce_sum_f32_warp_v4", "reduce_sum_f32_block_v4", "reduce_sum_f32_block_to_v4");
+            "reduce_sum_f32_warp_v4",
+            "reduce_sum_f32_block_v4",
+            "reduce_sum_f32_block_to_v4_split5");
     var first = Runner.run(plans.getFirst(), Map.of("x", x), "y");
     for (var plan : plans) {
       for (int repeat = 0; repeat < 2; repeat++) {
@@ -106,7 +108,7 @@ class ReduceTest {
 
   @Test
   void splitsLongRowsToFillTheDevice() {
-    assertThat(kernel(1, 1 << 24)).isEqualTo("reduce_sum_f32_block_to_v4");
+    assertThat(kernel(1, 1 << 24)).startsWith("reduce_sum_f32_block_to_v4_split");
     assertThat(kernel(4096, 16_384)).isIn("reduce_sum_f32_block_v4", "reduce_sum_f32_warp_v4");
     assertThat(kernel(1 << 20, 64)).isEqualTo("reduce_sum_f32_warp_v4");
     var tall =
@@ -114,7 +116,7 @@ class ReduceTest {
             Runner.op("reduce"),
             Map.of("x", TensorType.of(DType.F16, 1 << 20, 64)),
             Map.of("axis", 0));
-    assertThat(tall.getFirst().kernel()).isEqualTo("reduce_sum_f16_columns_to_v8");
+    assertThat(tall.getFirst().kernel()).startsWith("reduce_sum_f16_columns_to_v8_split");
     assertThat(tall.getFirst().workspaceBytes()).isPositive();
   }
 

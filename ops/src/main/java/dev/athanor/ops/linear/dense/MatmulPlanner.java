@@ -9,6 +9,7 @@ import dev.athanor.ops.linear.gemv.GemvProblem;
 import dev.athanor.ops.linear.simt.SimtPlanner;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * Chooses the kernel of a product. Each kernel family has a planner that offers candidates. All
@@ -26,7 +27,16 @@ final class MatmulPlanner {
       GemvPlanner.offer(GemvProblem.of(computed), device, candidates);
     }
     SimtPlanner.offer(computed, device, candidates);
-    TensorPlanner.offer(computed, device, candidates);
-    return candidates.plans(Map.of("c", problem.output()), problem.cost());
+    var outputs = Map.of("c", problem.output());
+    if (!SimtPlanner.isTiny(computed)) {
+      TensorPlanner.offer(computed, device, candidates);
+      return candidates.plans(outputs, problem.cost());
+    }
+    // a tiny product leaves most of a tile empty, but has the order of products of more rows
+    var tiles = new Candidates("product of " + problem.dtype().text(), device);
+    TensorPlanner.offer(computed, device, tiles);
+    return Stream.of(candidates, tiles)
+        .flatMap(each -> each.plans(outputs, problem.cost()).stream())
+        .toList();
   }
 }
