@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The arguments of a launch, by the names of the kernel's parameters. The kernel defines their
@@ -150,6 +151,21 @@ public final class Arguments {
       throw mismatch(kernel);
     }
     return arguments;
+  }
+
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof Arguments arguments && slots.equals(arguments.slots);
+  }
+
+  @Override
+  public int hashCode() {
+    return slots.hashCode();
+  }
+
+  @Override
+  public String toString() {
+    return slots.toString();
   }
 
   private IllegalArgumentException mismatch(Kernel kernel) {
