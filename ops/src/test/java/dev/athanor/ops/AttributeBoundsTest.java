@@ -57,7 +57,8 @@ class AttributeBoundsTest {
     if (!attribute.defaultValue().isEmpty()) {
       values.add(attribute.defaultValue());
     }
-    if (Double.isFinite(attribute.least())) {
+    // a single size of 0 is not the extent of any test tensor
+    if (Double.isFinite(attribute.least()) && !attribute.name().equals("sizes")) {
       values.add(attribute.least());
     }
     if (Double.isFinite(attribute.greatest()) && !SHAPE_ATTRIBUTES.contains(attribute.name())) {

@@ -27,8 +27,6 @@ class CopyRefusalsTest {
             + " \"parts\"",
         "split | x=f32[9] sizes=4,4 | attribute \"sizes\" is 4,4; it must be at most 32 extents with"
             + " the sum 9, the extent of dimension 0 of x [9]",
-        "slice | x=f32[9] starts=5 ends=3 | attribute \"starts\" is 5; with \"ends\" 3 the range of"
-            + " dimension 0 of x [9] is empty; every extent of y must be at least 1",
         "slice | x=f32[9] starts=0 ends=3 steps=0 | attribute \"steps\" is 0; a step must not be 0",
         "slice | x=f32[9] starts=0,1 ends=3,3 | attribute \"starts\" is 0,1; give at most 1 values, as"
             + " x has shape [9]",
