@@ -1222,7 +1222,7 @@ class Ops(ABC, Generic[AnyTensor]):
         Args:
             x: […] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input tensor.
             shape: extents, counted from the last: equal to those of x where neither is 1. Where it is 1 or
-                missing, y has the extent of x (at least 1).
+                missing, y has the extent of x (at least 0).
             out: an existing tensor to write to, with the dtype and shape of y.
             timeout: timeout of the call in seconds; that of the client if None.
 
@@ -3968,7 +3968,7 @@ class Ops(ABC, Generic[AnyTensor]):
             x: […, N, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input
                 tensor.
             axis: dimension to split; negative values count from the end (default 0).
-            sizes: extents of the outputs along axis; their sum is N (at least 1).
+            sizes: extents of the outputs along axis; their sum is N (at least 0).
             parts: number of outputs, instead of sizes. Each has the extent N / parts, rounded up; the last
                 has the rest (1 to 32).
             y_count: the number of outputs, 1 to 32.

@@ -110,7 +110,7 @@ class InPlaceTest {
         400,
         "shape-mismatch",
         "outputs.y0",
-        "output \"y0\" would have shape [2, 0]; the service stores and returns only tensors with elements");
+        "output \"y0\" would have shape [0, 2]; the service stores and returns only tensors with elements");
   }
 
   /** Doubles a tensor in place, with further members of the target and a header. */

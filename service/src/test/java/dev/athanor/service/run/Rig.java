@@ -174,7 +174,8 @@ public final class Rig implements AutoCloseable {
         context.mayPrioritize(),
         context.deadline(),
         context.clientHasGone(),
-        memory);
+        memory,
+        context.rowInvariant());
   }
 
   @Override
