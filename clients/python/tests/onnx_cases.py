@@ -68,7 +68,6 @@ def request(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def record(client: athanor.Athanor, case: Any) -> dict[str, Any] | None:
     """Returns the case of a test that one call passes, whose outputs are those of the test."""
-    node = case.model.graph.node[0]
     recorder = Recorder(client)
     if len(case.data_sets) != 1 or outcome(recorder, case) != "passed":  # type: ignore[arg-type]
         return None

@@ -30,7 +30,7 @@ are the bytes of tensors in a call, *copied* those that steps copy without chang
 | block | steps | calls | sent | returned | copied |
 | --- | --- | --- | --- | --- | --- |
 """
-DTYPES = {"f32": np.float32, "i64": np.int64, "i32": np.int32}
+DTYPES = {"f32": np.float32, "i64": np.int64, "i32": np.int32, "bool": np.bool_}
 
 
 class ModelsTest(unittest.TestCase):
