@@ -232,7 +232,12 @@ public final class KernelOp implements Op {
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
     var sizes = call(HostTensor.types(inputs), attributes).sizes;
     var elements = new LinkedHashMap<String, double[]>();
-    inputs.forEach((name, tensor) -> elements.put(name, tensor.toDoubles()));
+    for (var input : definition.inputs()) {
+      var tensor = inputs.get(input.name());
+      if (tensor != null) {
+        elements.put(input.name(), tensor.toDoubles());
+      }
+    }
     return definition.reference().compute(sizes, new ReferenceInputs(elements));
   }
 
