@@ -118,7 +118,7 @@ class CommandLineTest {
           verify --case 1 | athanor verify: --case 1: requires exactly one --op
           verify --part 4/3 | athanor verify: --part: "4/3" is not a part; write 3/10 for the third of ten
           verify --seed one | athanor verify: --seed one: expected a whole number
-          verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 53
+          verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 57
           verify --json /no/such/folder/x | athanor verify: --json /no/such/folder/x: expected a file in an existing folder
           ops frob | athanor ops: unknown op "frob"; athanor ops lists the ops
           run frob | athanor run: unknown op "frob"; athanor ops lists the ops
