@@ -104,7 +104,6 @@ class MatmulTest {
           x               | invalid-attribute   | problem      | "x" is neither an input
           x=f33[4]        | invalid-attribute   | problem      | "f33[4]" has an unknown dtype
           x=u8[4]         | unsupported-dtype   | inputs.x     | input "x" is u8; relu supports
-          x=f32[0]        | shape-mismatch      | inputs.x     | every extent must be at least 1
           z=f32[4]        | unknown-field       | inputs.z     | relu has no input "z"
           x=f32[9999999999,9999999999] | shape-mismatch | inputs.x | the maximum is 2^63 - 1 bytes
           """)
