@@ -10,9 +10,10 @@ const OF_OP = {'gather-nd': {K: 1}, 'scatter-nd': {K: 1}};
 /** In K/8 and [K/groupSize, N], the extent must be a multiple of the divisor. */
 const DIVIDED = 128;
 
-/** Optional attributes and inputs without which an op with its default dtypes rejects a call. */
+/** Attributes and optional inputs without which the service rejects a call with the default dtypes. */
 const NEEDED = {
   dequantize: {scale: true},
+  expand: {shape: 1},
   map: {expression: 'where(x > 0, x, x / 2)'},
   rope: {theta: 10000},
   'rms-norm-rope': {heads: 4, headDim: 64},
