@@ -5,6 +5,7 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import java.util.Optional;
+import java.util.function.UnaryOperator;
 
 /**
  * One launch of a plan.
@@ -19,6 +20,11 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, Argu
   /** Creates a launch of one-dimensional blocks. */
   public Step(Variant variant, Dim3 grid, int threads, int sharedBytes, Arguments arguments) {
     this(variant, grid, Dim3.of(threads), sharedBytes, arguments);
+  }
+
+  /** Returns the same launch with other arguments. */
+  public Step map(UnaryOperator<Slot> change) {
+    return new Step(variant, grid, block, sharedBytes, arguments.map(change));
   }
 
   /** Returns the number of threads per block. */

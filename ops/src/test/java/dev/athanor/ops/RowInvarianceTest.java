@@ -143,6 +143,14 @@ class RowInvarianceTest {
   }
 
   @Test
+  void problemsWithoutElementsHaveTheirUsualPlan() {
+    var problem = Problem.parse(Runner.op("softmax"), "x=f32[3,0]");
+    assertThat(problem.rowInvariantPlans(TestDevices.H200))
+        .extracting(Plan::kernel)
+        .containsExactly("empty");
+  }
+
+  @Test
   void missingPlanIsReported() {
     var problem = Problem.parse(new OrderByCount(), "x=f32[3,8]");
     assertThatThrownBy(() -> problem.rowInvariantPlans(TestDevices.H200))

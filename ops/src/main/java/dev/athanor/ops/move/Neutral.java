@@ -119,13 +119,7 @@ public final class Neutral {
   }
 
   private void add(Step step) {
-    steps.add(
-        new Step(
-            step.variant(),
-            step.grid(),
-            step.block(),
-            step.sharedBytes(),
-            step.arguments().map(this::slot)));
+    steps.add(step.map(this::slot));
   }
 
   /** Returns the place of an input or output that is in the workspace. */

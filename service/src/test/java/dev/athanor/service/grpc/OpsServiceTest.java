@@ -395,6 +395,38 @@ class OpsServiceTest extends GrpcTest {
     assertThat(kept.getOutputsOrThrow("all").getResident().getBytes()).isEqualTo(16);
   }
 
+  @Test
+  void pipelinesAcceptIdempotencyKeysAndConditionsOnTargets() {
+    var handle = put(1, 2);
+    var target = OutputTarget.newBuilder().setInto(handle).setVersion(1);
+    var request =
+        RunPipelineRequest.newBuilder()
+            .putInputs("in", input(3, 4))
+            .addSteps(step("identity", "x", "in", "y", "h"))
+            .putOutputs("h", target.build())
+            .setIdempotencyKey("pipeline-1");
+    for (int i = 0; i < 2; i++) {
+      var answer = ops().runPipeline(request.build()).getOutputsOrThrow("h").getResident();
+      assertThat(answer.getVersion()).isEqualTo(2);
+    }
+    var again = request.clone().setIdempotencyKey("pipeline-2");
+    refusal(() -> ops().runPipeline(again.build()))
+        .is(
+            Status.Code.FAILED_PRECONDITION,
+            "version-mismatch",
+            "outputs.h.version",
+            "outputs.h.version is 1, but %s has version 2; read the tensor again"
+                .formatted(handle));
+    var copies =
+        again
+            .clone()
+            .addSteps(step("identity", "x", handle, "y", "z"))
+            .putOutputs("z", OutputTarget.newBuilder().setKeep(true).build())
+            .putOutputs("h", target.setVersion(2).setInPlace(true).build());
+    assertThat(refusal(() -> ops().runPipeline(copies.build())).metadata())
+        .containsEntry("field", "outputs.h.inPlace");
+  }
+
   private static PipelineStep.Builder step(
       String op, String input, String from, String output, String to) {
     return PipelineStep.newBuilder().setOp(op).putInputs(input, from).putOutputs(output, to);

@@ -82,17 +82,7 @@ public final class MatmulBackward implements SampledOp {
 
     /** Returns the steps of a plan of this product, bound to the tensors of the op. */
     List<Step> steps(LaunchPlan plan) {
-      var steps = new ArrayList<Step>();
-      for (var step : plan.steps()) {
-        steps.add(
-            new Step(
-                step.variant(),
-                step.grid(),
-                step.block(),
-                step.sharedBytes(),
-                step.arguments().map(this::slot)));
-      }
-      return steps;
+      return plan.steps().stream().map(step -> step.map(this::slot)).toList();
     }
 
     private Slot slot(Slot slot) {
