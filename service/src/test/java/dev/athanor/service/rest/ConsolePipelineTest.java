@@ -147,6 +147,7 @@ class ConsolePipelineTest extends BrowserTest {
     choose(2, "layer-norm");
     assertThat(input(2, "x").locator("[data-role=step] option:checked"))
         .hasText("c1, step 1 matmul");
+    input(2, "gamma").getByLabel("Include this input").check();
     input(2, "gamma").locator("[data-role=shape]").fill("4");
     run();
     assertThat(input(2, "gamma").locator(".error")).hasCount(1);
