@@ -67,6 +67,15 @@ class TensorsTest(unittest.TestCase):
         same.delete()
         self.assertFalse(self.exists("w"))
 
+    def test_tensors_without_elements(self) -> None:
+        empty = np.zeros((0, 3), np.float32)
+        with self.a.upload(empty) as tensor:
+            self.assertEqual((0, 3), tensor.shape)
+            self.assertEqual((0, 3), tensor.numpy().shape)
+            product = self.a.matmul(tensor, np.ones((3, 2), np.float32))
+            self.assertEqual((0, 2), product.numpy().shape)
+        np.testing.assert_array_equal(np.zeros(3), self.a.reduce(empty, axis=0).numpy())
+
     def test_upload_and_download(self) -> None:
         with self.a.upload(X, name="weights", scope="test") as w:
             self.assertEqual(("f32", (2, 3), 24, 1, True), (w.dtype, w.shape, w.nbytes, w.version, w.owned))

@@ -11,8 +11,8 @@ final class Shapes {
 
   static List<Long> list(long... extents) {
     var shape = Arrays.stream(extents).boxed().toList();
-    if (shape.stream().anyMatch(extent -> extent < 1)) {
-      throw new IllegalArgumentException("Extents must be at least 1, not %s.".formatted(shape));
+    if (shape.stream().anyMatch(extent -> extent < 0)) {
+      throw new IllegalArgumentException("Extents must be at least 0, not %s.".formatted(shape));
     }
     return shape;
   }

@@ -403,7 +403,7 @@ class RetryTest {
         .isThrownBy(() -> HostTensor.of(new float[] {1, 2, 3}, 2, 2))
         .withMessage("A tensor of f32 [2, 2] has 16 bytes, not 12.");
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> HostTensor.of(new float[] {}, 0))
-        .withMessage("Extents must be at least 1, not [0].");
+        .isThrownBy(() -> HostTensor.of(new float[] {}, -1))
+        .withMessage("Extents must be at least 0, not [-1].");
   }
 }

@@ -61,6 +61,19 @@ class TensorsTest {
   }
 
   @Test
+  void acceptsTensorsWithoutElements() {
+    var empty = HostTensor.of(new float[0], 0, 2);
+    try (var x = athanor.upload(empty);
+        var c = athanor.matmul(x, MATRIX)) {
+      assertThat(c.shape()).containsExactly(0L, 2L);
+      assertThat(c.download().toFloats()).isEmpty();
+      c.update(empty);
+      assertThat(c.describe().version()).isEqualTo(2);
+    }
+    assertThat(athanor.inline().reduce(empty, o -> o.axis(0)).toFloats()).containsExactly(0, 0);
+  }
+
+  @Test
   void storesTensorsUnderNames() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> athanor.store("t_w", MATRIX))

@@ -215,13 +215,21 @@ public final class JsonElements {
           "%s is ragged: its lists of depth %d have different lengths".formatted(field, at + 1));
     }
 
-    /** Checks that nested lists match the shape; a flat list matches any shape. */
+    /**
+     * Checks that nested lists match the shape; a flat list matches any shape. Empty lists have no
+     * deeper extents.
+     */
     void checkNesting(TensorType of) {
       var given = new ArrayList<Long>();
-      for (int d = 0; d < Math.max(leafDepth, 0); d++) {
+      for (int d = 0; d < extents.length && extents[d] >= 0; d++) {
         given.add(extents[d]);
       }
-      if (given.size() > 1 && !given.equals(of.shape().extents())) {
+      var shape = of.shape().extents();
+      boolean matches =
+          of.isEmpty()
+              ? given.equals(shape.subList(0, Math.min(given.size(), shape.size())))
+              : given.equals(shape);
+      if (given.size() > 1 && !matches) {
         throw invalid(
             field, "%s is nested as %s, but the shape is %s".formatted(field, given, of.shape()));
       }

@@ -57,7 +57,7 @@ public final class Tensors {
    * Checks a dtype and a shape from a client.
    *
    * @param field the path of the shape in the request
-   * @throws Failure with {@code invalid-tensor} if an extent is below 1, the rank is too high or
+   * @throws Failure with {@code invalid-tensor} if an extent is negative, the rank is too high or
    *     the size overflows
    */
   public static TensorType type(DType dtype, List<Long> extents, String field) {
@@ -67,8 +67,8 @@ public final class Tensors {
           "%s has %d dimensions; the limit is %d".formatted(field, extents.size(), MAX_RANK));
     }
     for (long extent : extents) {
-      if (extent < 1) {
-        throw invalid(field, "%s is %s; every extent must be at least 1".formatted(field, extents));
+      if (extent < 0) {
+        throw invalid(field, "%s is %s; every extent must be at least 0".formatted(field, extents));
       }
     }
     TensorType type;

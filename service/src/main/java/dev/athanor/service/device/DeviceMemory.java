@@ -106,7 +106,8 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
   }
 
   /**
-   * Allocates memory whose contents are undefined.
+   * Allocates memory whose contents are undefined; one byte for a tensor without elements, which
+   * needs an address too.
    *
    * @throws DeviceException.OutOfMemory if memory does not suffice even after the shortage action
    */
@@ -126,11 +127,11 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
   private Buffer allocate(long bytes, LongFunction<Buffer> how) {
     return threads.call(() -> {
       try {
-        return how.apply(bytes);
+        return how.apply(Math.max(bytes, 1));
       } catch (DeviceException.OutOfMemory e) {
         LOG.debug("Freeing memory to allocate {} bytes", bytes);
         shortageAction.accept(bytes);
-        return how.apply(bytes);
+        return how.apply(Math.max(bytes, 1));
       }
     });
   }
@@ -155,7 +156,7 @@ public final class DeviceMemory implements DeviceStorage, AutoCloseable {
    * @throws DeviceException.OutOfMemory if memory does not suffice
    */
   public Buffer spareForWriting(long bytes) {
-    return device.allocateForWriting(bytes);
+    return device.allocateForWriting(Math.max(bytes, 1));
   }
 
   /**

@@ -94,7 +94,7 @@ public final class InlineMemory {
       if (holders.get() == 0) {
         throw new IllegalStateException("the memory of the request is closed");
       }
-      long size = Math.ceilDiv(wanted, ALIGNMENT) * ALIGNMENT;
+      long size = Math.ceilDiv(Math.max(wanted, 1), ALIGNMENT) * ALIGNMENT;
       return blocks.stream()
           .filter(block -> block.left() >= size)
           .findFirst()

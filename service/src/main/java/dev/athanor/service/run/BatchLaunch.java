@@ -87,7 +87,8 @@ final class BatchLaunch {
       DeviceRuntime runtime) {
     var types = new HashMap<String, TensorType>();
     step.inputs().forEach((name, value) -> types.put(name, value.type()));
-    if (!RunStep.layouts(step.inputs()).isEmpty()) {
+    if (!RunStep.layouts(step.inputs()).isEmpty()
+        || types.values().stream().anyMatch(TensorType::isEmpty)) {
       return Optional.empty();
     }
     return op.rows(types, attributes)

@@ -58,7 +58,8 @@ record MemoryPlan(long bytes, Map<Integer, Place> places, long workspaceBytes) {
       LongFunction<Buffer> allocate,
       Map<Integer, DeviceTensor> own,
       BiConsumer<Integer, DeviceTensor> tensors) {
-    var common = bytes == 0 ? null : allocate.apply(bytes);
+    boolean isShared = places.values().stream().anyMatch(place -> place.buffer == COMMON);
+    var common = isShared ? allocate.apply(bytes) : null;
     for (int i = 0; i < key.values().size(); i++) {
       int owner = key.owner(i);
       var resident = key.values().get(owner).resident();

@@ -379,20 +379,9 @@ public final class OpRunner {
             job.isRowInvariant(),
             problem -> onPlan.accept(runtime, problem));
     job.addPrepareNanos(System.nanoTime() - began);
-    plan.outputs().forEach(OpRunner::requireElements);
     var first = types.get(description.inputs().getFirst().name());
     var dtype = first == null ? "none" : first.dtype().text();
     return job.step(op, plan, dtype, inputs);
-  }
-
-  private static void requireElements(String output, TensorType type) {
-    if (type.isEmpty()) {
-      throw new Failure.Refused(
-          Code.SHAPE_MISMATCH,
-          "outputs." + output,
-          "output \"%s\" would have shape %s; the service stores and returns only tensors with elements"
-              .formatted(output, type.shape()));
-    }
   }
 
   private static void output(StepsJob job, String name, RunValue value, Target target) {

@@ -73,6 +73,9 @@ final class Views {
           "%s has shape %s, offset %d and strides %s, but the tensor of shape %s has only %d elements"
               .formatted(field, type.shape(), offset, strides, own.shape(), elements));
     }
+    if (type.isEmpty()) {
+      return value.view(type, 0, dense(type, 0));
+    }
     int bytes = own.dtype().bytes();
     long start = offset * bytes / Layout.ALIGNMENT * Layout.ALIGNMENT;
     return value.view(type, start, new Layout(strides, offset - start / bytes));
@@ -94,8 +97,14 @@ final class Views {
     }
   }
 
-  /** Returns the index of the last element; the greatest long if it is greater than that. */
+  /**
+   * Returns the index of the last element, or of the one before the first if there is none; the
+   * greatest long if it is greater than that.
+   */
   private static long last(long offset, List<Long> strides, TensorType type) {
+    if (type.isEmpty()) {
+      return offset - 1;
+    }
     try {
       long last = offset;
       for (int i = 0; i < strides.size(); i++) {

@@ -27,7 +27,7 @@ public final class ReadAhead implements AutoCloseable {
    * Reads the first piece and starts reading the second.
    *
    * @param reader closed after the last read, so that a slow client does not keep the tensor locked
-   * @param length in bytes; at least 1
+   * @param length in bytes
    */
   ReadAhead(Transfers.Reader reader, Source source, long at, long length) {
     this.reader = reader;

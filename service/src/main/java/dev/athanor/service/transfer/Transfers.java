@@ -115,7 +115,7 @@ public final class Transfers {
       Elements elements, TensorUpload upload, Runnable beforeLast, RequestContext context)
       throws IOException {
     try (upload) {
-      while (elements.left() > 0) {
+      do {
         long at = elements.at();
         var piece = upload.memory().stage(elements.left());
         MemorySegment filled;
@@ -130,7 +130,7 @@ public final class Transfers {
         }
         var job = new UploadJob(upload.hold(), piece, filled, at, elements.left() == 0);
         streams.run(job, context);
-      }
+      } while (elements.left() > 0);
       return upload.info();
     }
   }
@@ -232,12 +232,12 @@ public final class Transfers {
       return snapshot.info();
     }
 
-    /** Reads a range of at least 1 byte in pieces of the device's staging memory. */
+    /** Reads a range in pieces of the device's staging memory. */
     public ReadAhead pieces(long offset, long length) {
       return new ReadAhead(this, this::beginPiece, offset, length);
     }
 
-    /** Reads a range of at least 1 byte in heap chunks, which need not be closed. */
+    /** Reads a range in heap chunks, which need not be closed. */
     public ReadAhead chunks(long offset, long length, int chunkBytes) {
       return new ReadAhead(
           this, (at, left) -> begin(at, (int) Math.min(left, chunkBytes)), offset, length);

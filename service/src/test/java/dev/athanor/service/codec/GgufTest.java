@@ -139,8 +139,7 @@ class GgufTest {
       delimiter = '|',
       textBlock =
           """
-          24 | 0 | 0 | the shape of a is [0]; every extent must be at least 1
-          24 | 0 | -1 | the shape of a is [-1]; every extent must be at least 1
+          24 | 0 | -1 | the shape of a is [-1]; every extent must be at least 0
           0 | 0 | 9223372036854775807 | the shape of a is [9223372036854775807], which exceeds 2^63 bytes
           2 | 0 | 33 | the shape of a: q4_0 is stored in blocks of 32 elements, and the last dimension must be a multiple of the block size, got shape [33]
           24 | 8 | 1 | the data of a begins at byte 8; it must begin at a multiple of 32

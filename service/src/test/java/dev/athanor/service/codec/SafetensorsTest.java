@@ -109,7 +109,7 @@ class SafetensorsTest {
           {"a":T[0]}}                           | 8 | body.a must have dtype, shape and two data_offsets
           {"a":T[0,8],"x":1}}                   | 8 | body.a.x is unknown; known keys are dtype, shape, data_offsets
           {"a":{"dtype":"F32","shape":[2]}}     | 8 | body.a must have dtype, shape and two data_offsets
-          {"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}} | 8 | body.a.shape is [-2]; every extent must be at least 1
+          {"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}} | 8 | body.a.shape is [-2]; every extent must be at least 0
           {"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}} | 8 | body.a.shape is [4294967296, 4294967296], which exceeds 2^63 bytes
           {"a":{"dtype":"F32","shape":"2","data_offsets":[0,8]}} | 8 | body.a.shape must be a list of at most 16 integers
           {"a":{"dtype":"F4","shape":[2],"data_offsets":[0,1]}} | 1 | body.a.dtype is "F4"; supported safetensors dtypes are F64, F32, F16, BF16, F8_E4M3, F8_E5M2, I64, I32, I16, I8, U8, U32, BOOL

@@ -215,7 +215,7 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "inputs.x.inline.shape",
-            "inputs.x.inline.shape is [-1]; every extent must be at least 1");
+            "inputs.x.inline.shape is [-1]; every extent must be at least 0");
     rejection(inline(data(1).toBuilder().setShape(0, 1L << 62)))
         .is(
             Status.Code.INVALID_ARGUMENT,

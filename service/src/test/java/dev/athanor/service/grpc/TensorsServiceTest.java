@@ -113,6 +113,22 @@ class TensorsServiceTest extends GrpcTest {
   }
 
   @Test
+  void transfersTensorsWithoutElements() {
+    var tensor = put(header("f32", 0, 3));
+    assertThat(tensor.getShapeList()).containsExactly(0L, 3L);
+    assertThat(tensor.getBytes()).isZero();
+    var answers = get(from(tensor));
+    assertThat(answers).hasSize(1);
+    assertThat(answers.getFirst().getHeader().getLength()).isZero();
+    refusal(() -> put(header("f32", 0, 3), chunk(bytes(1))))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "invalid-tensor",
+            "chunk",
+            "f32[0, 3] needs 0 bytes of data, got more");
+  }
+
+  @Test
   void rejectsInvalidRangesAndVersions() {
     var tensor = put(header("f32", 2), chunk(bytes(1, 2)));
     refusal(() -> get(from(tensor).setOffset(9)))
@@ -213,12 +229,12 @@ class TensorsServiceTest extends GrpcTest {
             "invalid-tensor",
             "chunk",
             "byte 1 of a bool tensor is 7; it must be 0 or 1");
-    refusal(() -> put(header("f32", 0)))
+    refusal(() -> put(header("f32", -1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
             "header.shape",
-            "header.shape is [0]; every extent must be at least 1");
+            "header.shape is [-1]; every extent must be at least 0");
     assertThat(store.bytes()).isEqualTo(bytes);
     assertThat(device.openBuffers()).isEqualTo(buffers);
   }

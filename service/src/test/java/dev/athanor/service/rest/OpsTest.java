@@ -321,7 +321,7 @@ class OpsTest extends RestTest {
         400,
         "invalid-tensor",
         "inputs.x.shape",
-        "inputs.x.shape is [-6]; every extent must be at least 1");
+        "inputs.x.shape is [-6]; every extent must be at least 0");
   }
 
   @Test
