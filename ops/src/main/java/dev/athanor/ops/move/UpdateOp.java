@@ -25,6 +25,7 @@ import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.map.ElementwiseOps;
 import dev.athanor.ops.move.Region.Range;
+import dev.athanor.ops.move.UpdateVariant.Placement;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
@@ -44,16 +45,19 @@ import java.util.stream.IntStream;
  */
 public final class UpdateOp implements SampledOp {
 
+  /** The dtypes of elements that are copied. */
+  public static final Set<DType> DTYPES = ElementwiseOps.ELEMENTS;
+
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "copy",
           "Copies a tensor into a part of another, such as new keys into a cache.",
           List.of(
-              new Input("into", "[…a]", ElementwiseOps.ELEMENTS, false, "the tensor to change"),
+              new Input("into", "[…a]", DTYPES, false, "the tensor to change"),
               new Input(
                       "x",
                       "[…b]",
-                      ElementwiseOps.ELEMENTS,
+                      DTYPES,
                       false,
                       "the elements to write; as many dimensions as into, none longer")
                   .like("into"),
@@ -207,34 +211,58 @@ public final class UpdateOp implements SampledOp {
 
   private static List<LaunchPlan> atPosition(
       BoundInputs inputs, Call call, boolean circular, Capability capability) {
-    var into = call.into.shape();
-    var x = call.x.shape();
-    var at = inputs.type("at");
-    long given = x.extent(call.axis);
-    long present = into.extent(call.axis);
-    long rows = product(x, 0, call.axis + 1);
-    long rowBytes = product(x, call.axis + 1, x.rank()) * call.x.dtype().bytes();
+    return plans(
+        call.x,
+        call.into,
+        call.axis,
+        inputs.type("at"),
+        circular ? Placement.CIRCULAR : Placement.LINEAR,
+        Arguments.ofInputs("x", "at").outputs("y"),
+        inputs.outputs(),
+        capability);
+  }
+
+  /**
+   * Returns plans that copy rows to positions on the device.
+   *
+   * @param into the tensor to change, with the extents of x except in dimension {@code axis} and,
+   *     if it is paged, the first
+   * @param at one position, or one for each index of the first dimension of x
+   * @param tensors the arguments of the kernel except extents of x, y and a slice
+   */
+  public static List<LaunchPlan> plans(
+      TensorType x,
+      TensorType into,
+      int axis,
+      TensorType at,
+      Placement placement,
+      Arguments tensors,
+      Map<String, TensorType> outputs,
+      Capability capability) {
+    var shape = x.shape();
+    long given = shape.extent(axis);
+    long rows = product(shape, 0, axis + 1);
+    long rowBytes = product(shape, axis + 1, shape.rank()) * x.dtype().bytes();
     var variant =
-        new UpdateVariant((int) Math.min(16, Long.lowestOneBit(rowBytes)), at.dtype(), circular);
+        new UpdateVariant((int) Math.min(16, Long.lowestOneBit(rowBytes)), at.dtype(), placement);
     long perRow = rowBytes / variant.access();
-    Checks.count("into", into, product(into, 0, call.axis + 1));
-    long slices = at.shape().rank() == 0 ? rows / given : rows / given / x.extent(0);
-    int accesses = Checks.count("x", x, rows * perRow * Math.max(1, variant.access() / 4));
+    Checks.count("into", into.shape(), product(into.shape(), 0, axis + 1));
+    long slices = at.shape().rank() == 0 ? rows / given : rows / given / shape.extent(0);
+    int accesses = Checks.count("x", shape, rows * perRow * Math.max(1, variant.access() / 4));
     var step =
         new Step(
             variant,
             Dim3.of(Math.ceilDiv(accesses, UpdateVariant.THREADS * UpdateVariant.DEPTH)),
             UpdateVariant.THREADS,
             0,
-            Arguments.ofInputs("x", "at")
-                .outputs("y")
+            tensors
                 .with("rows", (int) rows)
                 .with("perRow", (int) perRow)
                 .with("rowsOfX", (int) given)
-                .with("rowsOfY", (int) present)
+                .with("rowsOfY", (int) into.shape().extent(axis))
                 .with("slices", (int) slices));
-    var cost = new Plan.Cost(0, at.bytes() + 2.0 * call.x.bytes());
-    var candidates = new Candidates("copy of " + call.x.dtype().text(), capability);
+    var cost = new Plan.Cost(0, at.bytes() + 2.0 * x.bytes());
+    var candidates = new Candidates("copy of " + x.dtype().text(), capability);
     if (candidates.runs(Target.SM_80, variant.name())) {
       candidates.offer(
           variant.name(),
@@ -243,7 +271,7 @@ public final class UpdateOp implements SampledOp {
           List.of(step),
           0);
     }
-    return candidates.plans(inputs.outputs(), cost);
+    return candidates.plans(outputs, cost);
   }
 
   private static long product(Shape shape, int from, int to) {

@@ -12,6 +12,7 @@ import dev.athanor.ops.Variant;
 import dev.athanor.ops.map.Elements;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 
 /**
  * The kernel that copies rows to a position that it reads from memory. It depends on the width of
@@ -19,26 +20,40 @@ import java.util.List;
  *
  * <p>Parameters: x, the positions, y, the rows of x, the accesses per row, the rows of x and of y
  * per slice, and the slices per position. A slice is a run of rows along the dimension of the
- * position.
+ * position. A paged cache adds its block table and the extents of it.
  *
  * @param access bytes per access: 1, 2, 4, 8 or 16; divides the bytes of a row
  * @param position dtype of the positions: i32 or i64
- * @param circular whether rows beyond the end of a slice go to its beginning; otherwise, they are
- *     not written
  */
-record UpdateVariant(int access, DType position, boolean circular) implements Variant {
+public record UpdateVariant(int access, DType position, Placement placement) implements Variant {
 
   static final int THREADS = 256;
 
   /** Accesses per thread, all in flight at once. */
   static final int DEPTH = 4;
 
+  /** Where the rows of a slice go. */
+  public enum Placement {
+    /** From the position on; rows beyond the end are not written. */
+    LINEAR,
+    /** From the position on; rows beyond the end go to the beginning. */
+    CIRCULAR,
+    /** Before the position, which is clamped to the extent of a slice. */
+    ENDING,
+    /** Before the position, in the blocks that a table lists. */
+    PAGED
+  }
+
   /** A loaded access and where to store it. */
   private record Access(Predicate inside, GlobalPointer row, Int column, List<Value> words) {}
 
   @Override
   public String name() {
-    return "update_b%d_%s%s".formatted(8 * access, position.text(), circular ? "_circular" : "");
+    return "update_b%d_%s%s"
+        .formatted(
+            8 * access,
+            position.text(),
+            placement == Placement.LINEAR ? "" : "_" + placement.name().toLowerCase(Locale.ROOT));
   }
 
   @Override
@@ -58,6 +73,7 @@ record UpdateVariant(int access, DType position, boolean circular) implements Va
     var given = k.integer("rowsOfX");
     var present = k.integer("rowsOfY");
     var slices = k.integer("slices");
+    var blocks = placement == Placement.PAGED ? Table.of(k, present) : null;
 
     var count = rows.times(perRow);
     var first = k.block().times(THREADS * DEPTH).plus(k.thread());
@@ -68,23 +84,63 @@ record UpdateVariant(int access, DType position, boolean circular) implements Va
       var column = at.minus(row.times(perRow)).times(words);
       var slice = row.div(given);
       var here = at.lt(count);
-      var start = positions.loadWhere(here, slice.div(slices)).wide();
-      var to = start.plus(row.minus(slice.times(given)).wide());
-      var known = here.and(start.ge(k.wide(0)));
-      if (circular) {
-        to = to.rem(present.wide());
+      var sequence = slice.div(slices);
+      var position = positions.loadWhere(here, sequence);
+      Predicate known;
+      Int target;
+      if (placement == Placement.LINEAR || placement == Placement.CIRCULAR) {
+        var start = position.wide();
+        var to = start.plus(row.minus(slice.times(given)).wide());
+        known = here.and(start.ge(k.wide(0)));
+        if (placement == Placement.CIRCULAR) {
+          to = to.rem(present.wide());
+        } else {
+          known = known.and(to.lt(present.wide()));
+        }
+        target = slice.times(present).plus(to.narrow());
       } else {
-        known = known.and(to.lt(present.wide()));
+        var capacity = blocks == null ? present : blocks.capacity;
+        var end = position.integer().max(k.integer(0)).min(capacity);
+        var to = end.minus(given).plus(row.minus(slice.times(given)));
+        known = here.and(to.ge(k.integer(0)));
+        target =
+            blocks == null
+                ? slice.times(present).plus(to)
+                : blocks.row(known, sequence, slice.minus(sequence.times(slices)), slices, to);
       }
       accesses.add(
           new Access(
               known,
-              y.row(slice.times(present).plus(to.narrow()), perRow.times(words)),
+              y.row(target, perRow.times(words)),
               column,
               x.loadWhere(here, words, at.times(words))));
     }
     for (var each : accesses) {
       each.row.storeWhere(each.inside, each.column, each.words);
+    }
+  }
+
+  /** The blocks of each sequence: a table {@code [B, maxBlocks]}. */
+  private record Table(
+      GlobalPointer entries, Int maxBlocks, Int blocks, Int blockSize, Int capacity) {
+
+    static Table of(KernelBuilder k, Int blockSize) {
+      var entries = k.input("table", Type.S32);
+      var maxBlocks = k.integer("maxBlocks");
+      var blocks = k.integer("blocks");
+      return new Table(entries, maxBlocks, blocks, blockSize, maxBlocks.times(blockSize));
+    }
+
+    /** Returns the row of a position of a head. Invalid entries are clamped to the cache. */
+    Int row(Predicate known, Int sequence, Int head, Int heads, Int position) {
+      var page = position.div(blockSize);
+      var entry = entries.loadWhere(known, sequence.times(maxBlocks).plus(page)).integer();
+      var block = entry.max(entry.times(0)).min(blocks.plus(-1));
+      return block
+          .times(heads)
+          .plus(head)
+          .times(blockSize)
+          .plus(position.minus(page.times(blockSize)));
     }
   }
 }

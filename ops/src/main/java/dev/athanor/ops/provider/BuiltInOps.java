@@ -4,6 +4,7 @@ import dev.athanor.ops.Op;
 import dev.athanor.ops.OpProvider;
 import dev.athanor.ops.attention.backward.AttentionBackward;
 import dev.athanor.ops.attention.decode.AttentionDecode;
+import dev.athanor.ops.attention.decode.CacheAppend;
 import dev.athanor.ops.attention.prefill.Attention;
 import dev.athanor.ops.expression.ExpressionOps;
 import dev.athanor.ops.indexing.IndexingOps;
@@ -61,7 +62,7 @@ public final class BuiltInOps implements OpProvider {
   private static final List<Op> QUANT = List.of(new Dequantize(), new QuantizeInt8());
 
   private static final List<Op> ATTENTION =
-      List.of(new Attention(), new AttentionBackward(), new AttentionDecode());
+      List.of(new Attention(), new AttentionBackward(), new AttentionDecode(), new CacheAppend());
 
   private static final List<Op> ROW =
       List.of(

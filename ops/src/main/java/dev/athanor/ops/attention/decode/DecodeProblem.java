@@ -79,7 +79,7 @@ record DecodeProblem(
         Mask.of(inputs, Shape.of(batch, heads), queries, capacity));
   }
 
-  private static int countable(String name, TensorType tensor, String what, long count) {
+  static int countable(String name, TensorType tensor, String what, long count) {
     if (count > Integer.MAX_VALUE - 1024) {
       throw new OpException.TooLarge(
           name,
