@@ -72,7 +72,8 @@ public record OpDescription(
   }
 
   /**
-   * The rule that a tensor has the dtype of an input, or one of some others.
+   * The rule that a tensor has the dtype of an input, or one of some others. A floating-point dtype
+   * among the others is not accepted if that of the input is wider.
    *
    * @param input if a call omits it, its own rule applies instead
    */
@@ -81,10 +82,29 @@ public record OpDescription(
       others = List.copyOf(others);
     }
 
-    private String text() {
+    /** Returns the other dtypes that are accepted if the input has a given dtype. */
+    public List<DType> others(DType dtype) {
+      return others.stream().filter(other -> !isNarrower(other, dtype)).toList();
+    }
+
+    private static boolean isNarrower(DType other, DType dtype) {
+      return other.isFloat() && other.bytes() < dtype.bytes();
+    }
+
+    private String text(Set<DType> dtypes) {
       return others.stream()
-          .map(dtype -> ", or " + dtype.text())
+          .map(other -> ", or " + other.text() + exception(other, dtypes))
           .collect(Collectors.joining("", "same dtype as " + input, ""));
+    }
+
+    private String exception(DType other, Set<DType> dtypes) {
+      return dtypes.stream()
+          .filter(dtype -> isNarrower(other, dtype))
+          .sorted()
+          .map(DType::text)
+          .reduce((a, b) -> a + " or " + b)
+          .map(wider -> " unless %s is %s".formatted(input, wider))
+          .orElse("");
     }
   }
 
@@ -158,7 +178,7 @@ public record OpDescription(
           Optional.of(rule),
           optional,
           series,
-          meaning + "; " + rule.text());
+          meaning + "; " + rule.text(dtypes));
     }
 
     /** Returns this input as an optional one. */

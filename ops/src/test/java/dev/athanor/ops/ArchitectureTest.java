@@ -75,7 +75,7 @@ class ArchitectureTest {
           entry("row", Set.of("reference", "cost")),
           entry("row.norm", Set.of("reference", "cost", "row", "move")),
           entry("row.rope", Set.of("reference", "cost", "row", "row.norm")),
-          entry("row.softmax", Set.of("reference", "cost", "row")),
+          entry("row.softmax", Set.of("reference", "cost", "row", "expression")),
           entry(
               "provider",
               Set.of(

@@ -7,9 +7,10 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Activation;
 
 /**
- * Functions of f32, accurate to about 1e-6 relative to 1 plus the magnitude of the result, and for
- * logarithms, exponentials and powers relative to the result. The polynomials of logarithms and
- * {@code expm1} are those of {@link dev.athanor.engine.lift.library.Exponentials}.
+ * Functions of f32, and the exponential and the logarithm of f64, accurate to 2 ulp. Those of f32
+ * are accurate to about 1e-6 relative to 1 plus the magnitude of the result, and for logarithms,
+ * exponentials and powers relative to the result. The polynomials of logarithms and {@code expm1}
+ * are those of {@link dev.athanor.engine.lift.library.Exponentials}.
  */
 public final class RealFunctions {
 
@@ -71,8 +72,13 @@ public final class RealFunctions {
     return b.where(opposite, a).where(isBeyond, rest);
   }
 
-  /** Returns e to the power of x: the rounding error of x·log2(e) is applied to the result. */
-  Real exp(Real x) {
+  /** Returns e to the power of x. */
+  public Real exp(Real x) {
+    return x.type() == Type.F64 ? new DoubleFunctions(k).exp(x) : expSingle(x);
+  }
+
+  /** Applies the rounding error of x·log2(e) to the result. */
+  private static Real expSingle(Real x) {
     var low = x.constant(-110).where(x.lt(-110), x);
     var limited = low.constant(90).where(low.gt(90), low);
     var high = limited.times(LOG2_E_HIGH);
@@ -101,7 +107,7 @@ public final class RealFunctions {
    */
   private record Parts(Real exponent, Real fraction) {}
 
-  private Parts split(Real x) {
+  private static Parts split(Real x) {
     var isTiny = x.lt(0x1p-126);
     var bits = x.times(0x1p23).where(isTiny, x).bits().plus(-SQRT_HALF_BITS);
     var exponent = bits.shrSigned(23).real(Type.F32);
@@ -129,10 +135,14 @@ public final class RealFunctions {
 
   /** Returns the natural logarithm. */
   public Real log(Real x) {
+    return special(x, x.type() == Type.F64 ? new DoubleFunctions(k).log(x) : logSingle(x));
+  }
+
+  private static Real logSingle(Real x) {
     var parts = split(x);
     var e = parts.exponent;
     var less = e.fma(x.constant(-2.12194440e-4), logLess(parts.fraction));
-    return special(x, e.fma(x.constant(0.693359375), parts.fraction.plus(less)));
+    return e.fma(x.constant(0.693359375), parts.fraction.plus(less));
   }
 
   /** Returns the base-2 logarithm, which is exact for powers of two. */

@@ -68,7 +68,9 @@ public final class BoundInputs {
       agreement(rule.input()).ifPresent(other -> requireAgreement(input, other));
       return;
     }
-    if (dtype == type(rule.input()).dtype() || rule.others().contains(dtype)) {
+    var expected = type(rule.input()).dtype();
+    var others = rule.others(expected);
+    if (dtype == expected || others.contains(dtype)) {
       return;
     }
     throw new OpException.UnsupportedDType(
@@ -78,10 +80,10 @@ public final class BoundInputs {
                 input,
                 dtype.text(),
                 rule.input(),
-                type(rule.input()).dtype().text(),
-                rule.others().isEmpty()
+                expected.text(),
+                others.isEmpty()
                     ? "they must be the same"
-                    : rule.others().stream()
+                    : others.stream()
                         .map(DType::text)
                         .collect(Collectors.joining(" or ", "it must be that or ", ""))));
   }

@@ -11,8 +11,7 @@ import dev.athanor.ops.expression.RealFunctions;
 import java.util.List;
 
 /**
- * The maximum of numbers of f32, and the compensated sum of the exponentials of their differences
- * to it.
+ * The maximum of floats, and the compensated sum of the exponentials of their differences to it.
  */
 record LogSumExpFold() implements Fold {
 
@@ -30,7 +29,8 @@ record LogSumExpFold() implements Fold {
   @Override
   public List<Value> empty(KernelBuilder k, Type number, Int first) {
     var zero = k.real(number, 0);
-    return List.of(k.real(number, -DType.F32.greatest()), zero, zero);
+    var dtype = number == Type.F64 ? DType.F64 : DType.F32;
+    return List.of(k.real(number, -dtype.greatest()), zero, zero);
   }
 
   @Override
@@ -48,7 +48,7 @@ record LogSumExpFold() implements Fold {
     var grows = b.gt(a);
     var unit = a.constant(1);
     var distance = a.constant(0).where(a.eq(b), a.minus(b).abs());
-    var scale = distance.times(-1 / Math.log(2)).exp2WithoutSubnormals();
+    var scale = decay(k, distance);
     var scaleA = scale.where(grows, unit);
     var scaleB = unit.where(grows, scale);
     var sumA = one.get(1).widen().times(scaleA);
@@ -56,6 +56,13 @@ record LogSumExpFold() implements Fold {
     var sum = sumA.plus(sumB);
     var rest = one.get(2).widen().times(scaleA).plus(other.get(2).widen().times(scaleB));
     return List.of(b.where(grows, a), sum, rest.plus(SumFold.lost(sumA, sumB, sum)));
+  }
+
+  /** Returns e to the power of a negated distance. */
+  private static Real decay(KernelBuilder k, Real distance) {
+    return distance.type() == Type.F64
+        ? new RealFunctions(k).exp(distance.negate())
+        : distance.times(-1 / Math.log(2)).exp2WithoutSubnormals();
   }
 
   static Real result(KernelBuilder k, List<? extends Value> state) {

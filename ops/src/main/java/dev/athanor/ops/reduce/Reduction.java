@@ -83,9 +83,7 @@ enum Reduction {
       case SUM, PROD, L1, SUM_SQUARE -> union(FLOATS, Set.of(DType.I64, DType.I32));
       case MAX, MIN, ARGMAX, ARGMAX_LAST, ARGMIN, ARGMIN_LAST -> union(FLOATS, INTEGERS);
       case ANY, ALL -> Set.of(DType.BOOL);
-      case MEAN, L2, VARIANCE, STD -> FLOATS;
-      // the emitter has no logarithm of f64
-      case LOG_SUM, LOG_SUM_EXP -> Set.of(DType.F32, DType.F16, DType.BF16);
+      case MEAN, L2, VARIANCE, STD, LOG_SUM, LOG_SUM_EXP -> FLOATS;
     };
   }
 

@@ -1,6 +1,7 @@
 package dev.athanor.ops.reduce;
 
 import dev.athanor.ops.DType;
+import dev.athanor.ops.reference.CompensatedSum;
 import java.util.function.LongToDoubleFunction;
 import java.util.function.LongUnaryOperator;
 
@@ -15,16 +16,17 @@ record ReferenceReduction(Reduction reduction, DType in, long correction) {
   /** Returns the result for floats, not rounded. */
   double ofFloats(long n, LongToDoubleFunction x) {
     return switch (reduction) {
-      case SUM -> sum(n, x);
-      case MEAN -> sum(n, x) / n;
-      case L1 -> sum(n, i -> Math.abs(x.applyAsDouble(i)));
+      case SUM -> CompensatedSum.of(n, x);
+      case MEAN -> CompensatedSum.of(n, x) / n;
+      case L1 -> CompensatedSum.of(n, i -> Math.abs(x.applyAsDouble(i)));
       case SUM_SQUARE -> squares(n, x);
       case L2 -> Math.sqrt(squares(n, x));
-      case LOG_SUM -> Math.log(limited(sum(n, x)));
+      case LOG_SUM -> Math.log(limited(CompensatedSum.of(n, x)));
       case LOG_SUM_EXP -> {
         double most = n == 0 ? 0 : extreme(n, x, true);
         double sum =
-            sum(n, i -> x.applyAsDouble(i) == most ? 1 : Math.exp(x.applyAsDouble(i) - most));
+            CompensatedSum.of(
+                n, i -> x.applyAsDouble(i) == most ? 1 : Math.exp(x.applyAsDouble(i) - most));
         yield most + Math.log(sum);
       }
       case VARIANCE -> variance(n, x);
@@ -139,23 +141,9 @@ record ReferenceReduction(Reduction reduction, DType in, long correction) {
     return all;
   }
 
-  /** Returns a compensated sum. */
-  static double sum(long n, LongToDoubleFunction x) {
-    double sum = 0;
-    double lost = 0;
-    for (long i = 0; i < n; i++) {
-      double next = x.applyAsDouble(i);
-      double total = sum + next;
-      double ofNext = total - sum;
-      lost += (sum - (total - ofNext)) + (next - ofNext);
-      sum = total;
-    }
-    return Double.isNaN(lost) ? sum : sum + lost;
-  }
-
   /** Returns the sum of squares; infinite if that of f32 is. */
   private double squares(long n, LongToDoubleFunction x) {
-    return limited(sum(n, i -> x.applyAsDouble(i) * x.applyAsDouble(i)));
+    return limited(CompensatedSum.of(n, i -> x.applyAsDouble(i) * x.applyAsDouble(i)));
   }
 
   /** Returns a number, or an infinity if it overflows the type of arithmetic. */
@@ -168,12 +156,13 @@ record ReferenceReduction(Reduction reduction, DType in, long correction) {
 
   /** Returns the variance; NaN if the sum overflows, infinity if that of squares does. */
   private double variance(long n, LongToDoubleFunction x) {
-    double sum = sum(n, x);
+    double sum = CompensatedSum.of(n, x);
     if (Double.isInfinite(limited(sum))) {
       return Double.NaN;
     }
     double mean = sum / n;
-    double squares = sum(n, i -> (x.applyAsDouble(i) - mean) * (x.applyAsDouble(i) - mean));
+    double squares =
+        CompensatedSum.of(n, i -> (x.applyAsDouble(i) - mean) * (x.applyAsDouble(i) - mean));
     boolean overflows = Double.isFinite(mean) && Double.isInfinite(squares(n, x));
     return (overflows ? Double.POSITIVE_INFINITY : squares) / (n - correction);
   }

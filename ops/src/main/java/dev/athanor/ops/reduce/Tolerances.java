@@ -23,6 +23,9 @@ final class Tolerances {
 
   /** Returns the tolerance of logarithms, which may be much smaller than their terms. */
   static Tolerance ofLogarithms(DType dtype) {
-    return Tolerance.maximum(dtype == DType.F32 ? 1e-6 : ABOUT_ONE * dtype.epsilon() / 2);
+    return switch (dtype) {
+      case F64, F32 -> ofSums(dtype);
+      default -> Tolerance.maximum(ABOUT_ONE * dtype.epsilon() / 2);
+    };
   }
 }

@@ -24,6 +24,7 @@ import java.util.stream.Stream;
 public final class Row {
   private final KernelBuilder k;
   private final RowTile tile;
+  private final Type number;
   private final Int count;
   private final Int begin;
 
@@ -34,12 +35,14 @@ public final class Row {
   public final Int n;
 
   /**
+   * @param number type of arithmetic
    * @param count number of rows of the tensor
    * @param begin the first group of the part
    */
-  Row(KernelBuilder k, RowTile tile, Int index, Int count, Int n, Int begin) {
+  Row(KernelBuilder k, RowTile tile, Type number, Int index, Int count, Int n, Int begin) {
     this.k = k;
     this.tile = tile;
+    this.number = number;
     this.index = index;
     this.count = count;
     this.n = n;
@@ -288,8 +291,8 @@ public final class Row {
     }
   }
 
-  /** Declares an f32 variable of the thread. */
+  /** Declares a variable of the thread, of the type of arithmetic. */
   public Real.Variable variable(double initial) {
-    return k.variable(k.real(Type.F32, initial));
+    return k.variable(k.real(number, initial));
   }
 }

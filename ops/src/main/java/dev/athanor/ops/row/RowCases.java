@@ -17,7 +17,7 @@ import java.util.random.RandomGenerator;
 /** Shapes and inputs for the test cases of ops on rows. */
 public final class RowCases {
 
-  /** The dtypes of rows, in the order in which cases take them. */
+  /** The dtypes of rows with arithmetic in f32, in the order in which cases take them. */
   public static final List<DType> DTYPES = List.of(DType.F32, DType.F16, DType.BF16);
 
   /**
@@ -60,15 +60,20 @@ public final class RowCases {
 
   /**
    * Returns cases of all relevant row lengths: for every team and alignment, and longer than
-   * registers hold. The dtypes alternate.
+   * registers hold. The {@link #DTYPES} alternate.
    *
    * @param quick a few of them instead of all
    */
   public static List<Op.Case> sizes(boolean quick, Sized sized) {
+    return sizes(quick, DTYPES, sized);
+  }
+
+  /** Returns such cases in which other dtypes alternate. */
+  public static List<Op.Case> sizes(boolean quick, List<DType> dtypes, Sized sized) {
     var cases = new ArrayList<Op.Case>();
     int number = 0;
     for (var size : quick ? QUICK_SIZES : SIZES) {
-      var dtype = DTYPES.get(number % DTYPES.size());
+      var dtype = dtypes.get(number % dtypes.size());
       cases.add(sized.make(number++, dtype, size[0], size[1]));
     }
     return cases;

@@ -8,10 +8,10 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 
 /**
- * A kernel that computes each row independently, with arithmetic in f32.
+ * A kernel that computes each row independently, with arithmetic in f32, or in f64 for f64.
  *
  * @param function the computation
- * @param dtype dtype of the tensors with rows: f32, f16 or bf16
+ * @param dtype dtype of the tensors with rows: f64, f32, f16 or bf16
  * @param weights dtype of the tensors that all rows share, such as gamma and beta
  * @param tile the threads that compute a row
  */
@@ -35,7 +35,14 @@ public record RowKernel(RowFunction function, DType dtype, DType weights, RowTil
     return KernelBuilder.build(
         name(),
         tile.threads(),
-        k -> function.write(k, this, new RowSchedule(k, tile, k.integer("rows"), k.integer("n"))));
+        k ->
+            function.write(
+                k, this, new RowSchedule(k, tile, number(), k.integer("rows"), k.integer("n"))));
+  }
+
+  /** Returns the type of arithmetic. */
+  public Type number() {
+    return dtype == DType.F64 ? Type.F64 : Type.F32;
   }
 
   /** Declares a parameter that points to an input with rows. */
@@ -67,6 +74,7 @@ public record RowKernel(RowFunction function, DType dtype, DType weights, RowTil
    */
   public static Type type(DType dtype) {
     return switch (dtype) {
+      case F64 -> Type.F64;
       case F32 -> Type.F32;
       case F16 -> Type.F16;
       case BF16 -> Type.BF16;

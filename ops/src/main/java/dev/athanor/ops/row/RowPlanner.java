@@ -27,7 +27,7 @@ import java.util.stream.IntStream;
  * @param rows number of rows
  * @param groups number of groups of a row; one thread computes a group
  * @param access number of elements per access
- * @param values f32 numbers that a thread keeps per group
+ * @param values registers of 32 bits that hold what a thread keeps per group
  */
 public record RowPlanner(long rows, long groups, int access, int values) {
 
@@ -73,10 +73,19 @@ public record RowPlanner(long rows, long groups, int access, int values) {
     }
   }
 
-  /** Returns a planner for functions that keep one f32 number per element of a row. */
+  /** Returns a planner for functions that keep one number per element of a row. */
   public static RowPlanner of(RowShape shape) {
+    return of(shape, shape.registers());
+  }
+
+  /**
+   * Returns a planner.
+   *
+   * @param registers registers of 32 bits that hold what a thread keeps per element of a row
+   */
+  public static RowPlanner of(RowShape shape, int registers) {
     int access = shape.access(shape.n());
-    return new RowPlanner(shape.rows(), shape.n() / access, access, access);
+    return new RowPlanner(shape.rows(), shape.n() / access, access, access * registers);
   }
 
   /**

@@ -3,6 +3,7 @@ package dev.athanor.ops.row;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.ptx.SpecialRegister;
+import dev.athanor.engine.ptx.Type;
 import java.util.function.Consumer;
 
 /**
@@ -13,14 +14,16 @@ import java.util.function.Consumer;
 public final class RowSchedule {
   private final KernelBuilder k;
   private final RowTile tile;
+  private final Type number;
   private final Int count;
 
   /** The number of elements of a row. */
   public final Int n;
 
-  RowSchedule(KernelBuilder k, RowTile tile, Int count, Int n) {
+  RowSchedule(KernelBuilder k, RowTile tile, Type number, Int count, Int n) {
     this.k = k;
     this.tile = tile;
+    this.number = number;
     this.count = count;
     this.n = n;
   }
@@ -36,7 +39,7 @@ public final class RowSchedule {
   }
 
   private Row row(Int index) {
-    return new Row(k, tile, index, count, n, k.integer(0));
+    return new Row(k, tile, number, index, count, n, k.integer(0));
   }
 
   /**
@@ -49,7 +52,8 @@ public final class RowSchedule {
     if (!tile.whole() || tile.rows() != 1) {
       throw new IllegalStateException("blocks of tile " + tile + " do not hold a part of one row");
     }
-    return new Row(k, tile, k.blockY(), count, n, k.block().times(tile.team() * tile.vectors()));
+    return new Row(
+        k, tile, number, k.blockY(), count, n, k.block().times(tile.team() * tile.vectors()));
   }
 
   /**

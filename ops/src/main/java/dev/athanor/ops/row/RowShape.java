@@ -4,6 +4,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.Shape;
+import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import java.util.Map;
 import java.util.Objects;
@@ -21,7 +22,10 @@ import java.util.Set;
 public record RowShape(String name, TensorType tensor, int rows, int n) {
 
   /** The dtypes of rows. */
-  public static final Set<DType> DTYPES = Set.of(DType.F32, DType.F16, DType.BF16);
+  public static final Set<DType> DTYPES = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
+
+  /** The dtypes of rows with arithmetic in f32. */
+  public static final Set<DType> SINGLE = Set.of(DType.F32, DType.F16, DType.BF16);
 
   private static final int MOST_BYTES = 16;
 
@@ -86,6 +90,16 @@ public record RowShape(String name, TensorType tensor, int rows, int n) {
   /** Returns the dtype of the rows. */
   public DType dtype() {
     return tensor.dtype();
+  }
+
+  /** Returns the argument of a scalar parameter, in the type of arithmetic. */
+  public Slot scalar(double value) {
+    return dtype() == DType.F64 ? Slot.of(value) : Slot.of((float) value);
+  }
+
+  /** Returns the number of registers of 32 bits that an element takes. */
+  int registers() {
+    return dtype() == DType.F64 ? 2 : 1;
   }
 
   /**

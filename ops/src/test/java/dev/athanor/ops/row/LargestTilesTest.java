@@ -30,13 +30,8 @@ class LargestTilesTest {
       int access = 16 / dtype.bytes();
       for (var weights : dtype == DType.F32 ? List.of(dtype) : List.of(dtype, DType.F32)) {
         add(kernels, new SoftmaxFunction(true, true), dtype, weights, access, access);
+        addNorms(kernels, dtype, weights, access, access);
         for (var norm : Norm.values()) {
-          for (var residual : NormFunction.Residual.values()) {
-            var function = new NormFunction(norm, residual, true, norm == Norm.LAYER);
-            add(kernels, function, dtype, weights, access, access);
-            var plain = new NormFunction(norm, residual, false, false);
-            add(kernels, plain, dtype, weights, access, access);
-          }
           add(kernels, new NormBackwardFunction(norm, true), dtype, weights, access, 4 * access);
         }
         for (boolean interleaved : new boolean[] {false, true}) {
@@ -45,7 +40,22 @@ class LargestTilesTest {
         }
       }
     }
+    // a number of f64 takes two registers, and its exponential some more
+    addNorms(kernels, DType.F64, DType.F64, 2, 4);
+    add(kernels, new SoftmaxFunction(true, true), DType.F64, DType.F64, 2, 8);
     return kernels;
+  }
+
+  private static void addNorms(
+      List<RowKernel> kernels, DType dtype, DType weights, int access, int values) {
+    for (var norm : Norm.values()) {
+      for (var residual : NormFunction.Residual.values()) {
+        var function = new NormFunction(norm, residual, true, norm == Norm.LAYER);
+        add(kernels, function, dtype, weights, access, values);
+        var plain = new NormFunction(norm, residual, false, false);
+        add(kernels, plain, dtype, weights, access, values);
+      }
+    }
   }
 
   /** Adds the kernel of the largest team. */

@@ -44,8 +44,11 @@ class RowPlannerTest {
     "F16, 100000, 1002, softmax_f16_t32_v2x16",
     "F16, 100000, 1001, softmax_f16_t32_v1x32",
     "F32, 100000, 1002, softmax_f32_t32_v2x16",
+    // numbers of f64 and their exponentials take more registers
+    "F64, 100000, 4096, softmax_f64_t512_v2x4",
     // a row that no team can hold
-    "F32, 1000, 32772, softmax_f32_t512_v4x4_steps"
+    "F32, 1000, 32772, softmax_f32_t512_v4x4_steps",
+    "F64, 1000, 8194, softmax_f64_t512_v2x2_steps"
   })
   void choosesKernels(DType dtype, long rows, long n, String kernel) {
     var plan = plan("softmax", Map.of(), Map.of("x", TensorType.of(dtype, rows, n)));
@@ -56,6 +59,7 @@ class RowPlannerTest {
 
   @ParameterizedTest
   @CsvSource({
+    "F64, softmax_partial_sums_f64_t128_v2x1, softmax_split_f64_t128_v2x1, 501",
     "F32, softmax_partial_sums_f32_t128_v4x1, softmax_split_f32_t128_v4x1, 251",
     "BF16, softmax_partial_sums_bf16_t128_v8x1, softmax_split_bf16_t128_v8x1, 126",
     "F16, softmax_partial_sums_f16_t128_v8x1, softmax_split_f16_t128_v8x1, 126"
@@ -68,7 +72,7 @@ class RowPlannerTest {
         .extracting(step -> step.variant().name())
         .containsExactly(first, second);
     assertThat(plan.steps()).extracting(Step::grid).containsOnly(Dim3.of(blocks, 1));
-    assertThat(plan.workspaceBytes()).isEqualTo(8L * blocks);
+    assertThat(plan.workspaceBytes()).isEqualTo(2L * Math.max(4, dtype.bytes()) * blocks);
     assertThat(plan.explain()).contains("rows split into %d parts, two launches".formatted(blocks));
   }
 
@@ -132,6 +136,10 @@ class RowPlannerTest {
         "softmax | x f32 2147483647 2 | | input \"x\" has shape [2147483647, 2], which is 2147483647 rows of 2 elements; the maximum of either is 2147418112",
         "softmax-dropout | x f32 2 3; mask u8 3 2 | | mask has shape [3, 2] but x has [2, 3]; they must be the same",
         "rms-norm | x f16 2 3; gamma bf16 3 | | gamma is bf16 but x is f16; it must be that or f32",
+        "rms-norm | x f64 2 3; gamma f32 3 | | gamma is f32 but x is f64; they must be the same",
+        "layer-norm | x f64 2 3; beta f32 3 | | beta is f32 but x is f64; they must be the same",
+        "rms-norm | x f32 2 3; gamma f64 3 | | gamma is f64 but x is f32; it must be that or f32",
+        "residual-rms-norm | x f64 2 3; residual f32 2 3 | | residual is f32 but x is f64; they must be the same",
         "rms-norm | x f16 2 3; gamma f16 2 | | gamma [2] has N = 2 but x [2, 3] has N = 3; they must be equal",
         "layer-norm | x f16 2 3; gamma f16 3; beta f32 3 | | beta is f32 but gamma is f16; they must be the same",
         "residual-rms-norm | x f16 2 3; residual f32 2 3; gamma f16 3 | | residual is f32 but x is f16; they must be the same",

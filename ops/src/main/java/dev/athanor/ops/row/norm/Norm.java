@@ -1,14 +1,14 @@
 package dev.athanor.ops.row.norm;
 
-import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.reference.CompensatedSum;
 import dev.athanor.ops.row.Row;
-import dev.athanor.ops.row.RowShape;
 import java.util.List;
+import java.util.Set;
 
 /** A normalization of rows. */
 public enum Norm {
@@ -52,14 +52,14 @@ public enum Norm {
         .formatted(shifts() ? "differences from the mean" : "a row");
   }
 
-  /** Returns the inputs that all rows share. */
-  List<Input> weights() {
+  /** Returns the inputs that all rows share, of some dtypes. */
+  List<Input> weights(Set<DType> dtypes) {
     var gamma =
-        new Input("gamma", "[N]", RowShape.DTYPES, true, "scale factor of each column; default 1")
+        new Input("gamma", "[N]", dtypes, true, "scale factor of each column; default 1")
             .like("x", DType.F32)
             .or("weight");
     var beta =
-        new Input("beta", "[N]", RowShape.DTYPES, true, "offset of each column; default 0")
+        new Input("beta", "[N]", dtypes, true, "offset of each column; default 0")
             .like("gamma")
             .or("bias");
     return shifts() ? List.of(gamma, beta) : List.of(gamma);
@@ -104,19 +104,19 @@ public enum Norm {
   /** Computes the statistics of a row; values outside the row must be zeros. */
   public Statistics of(Row row, Row.Data values, Real epsilon) {
     var squares = row.variable(0);
-    var count = real(row.n);
+    var count = row.n.real(epsilon.type());
     if (this == RMS) {
       values.forEach((_, v) -> v.forEach(each -> squares.addProduct(each, each)));
       var mean = row.sum(squares).over(count);
       var zero = mean.constant(0);
-      return new Statistics(this, zero, mean.plus(epsilon).rsqrt(), zero);
+      return new Statistics(this, zero, reciprocalRoot(mean.plus(epsilon)), zero);
     }
     // Sums squares of differences from a number near the mean, so that nothing cancels. That number
     // is the mean of what is read first, which is all of a row that fits. The sum of the
     // differences corrects its rounding error: a constant row becomes exact zeros, however large.
     var begin = row.variable(0);
     values.forFirst((_, v) -> v.forEach(begin::add));
-    var origin = row.sum(begin).over(real(row.atOnce()));
+    var origin = row.sum(begin).over(row.atOnce().real(epsilon.type()));
     var differences = row.variable(0);
     values.forEach((chunk, v) -> {
       for (var each : chunk.orElse(0, v.stream().map(x -> x.minus(origin)).toList())) {
@@ -129,36 +129,41 @@ public enum Norm {
     var variance = sums.get(1).over(count).minus(rest.times(rest));
     // unlike max, this preserves NaN
     var positive = variance.constant(0).where(variance.lt(0), variance);
-    var scale = positive.plus(epsilon).rsqrt();
+    var scale = reciprocalRoot(positive.plus(epsilon));
     return new Statistics(this, origin, scale, rest.times(scale).negate());
   }
 
-  private static Real real(Int count) {
-    return count.real(Type.F32);
+  private static Real reciprocalRoot(Real x) {
+    return x.type() == Type.F32 ? x.rsqrt() : x.sqrt().reciprocal();
   }
 
-  /** The statistics of a row in float64. */
-  public record Reference(double mean, double scale) {
+  /**
+   * The statistics of a row in float64.
+   *
+   * @param origin an element of the row, or 0
+   * @param mean the mean of the differences from the origin, so that it has no rounding error that
+   *     is relative to the origin
+   */
+  public record Reference(double origin, double mean, double scale) {
 
     /** Returns the normalized value. */
     public double apply(double x) {
-      return (x - mean) * scale;
+      return (x - origin - mean) * scale;
     }
   }
 
-  /** Computes the statistics of a row in float64, in one pass. */
+  /** Computes the statistics of a row in float64, by compensated sums. */
   public Reference reference(double[] row, double epsilon) {
-    // The squares of differences from an element of the row exceed the variance by a factor that
-    // is at most about the number of elements, so the subtraction below loses only a few digits.
+    int n = row.length;
     double origin = shifts() ? row[0] : 0;
-    double sum = 0;
-    double squares = 0;
-    for (double x : row) {
-      sum += x - origin;
-      squares += (x - origin) * (x - origin);
-    }
-    double mean = shifts() ? sum / row.length : 0;
-    double variance = squares / row.length - mean * mean;
-    return new Reference(origin + mean, 1 / Math.sqrt(variance + epsilon));
+    double mean = shifts() ? CompensatedSum.of(n, i -> row[(int) i] - origin) / n : 0;
+    double squares =
+        CompensatedSum.of(
+            n,
+            i -> {
+              double difference = row[(int) i] - origin - mean;
+              return difference * difference;
+            });
+    return new Reference(origin, mean, 1 / Math.sqrt(squares / n + epsilon));
   }
 }

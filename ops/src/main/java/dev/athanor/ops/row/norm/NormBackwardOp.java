@@ -43,7 +43,7 @@ public final class NormBackwardOp implements SampledOp {
 
   public NormBackwardOp(Norm norm) {
     this.norm = norm;
-    var gamma = norm.weights().getFirst();
+    var gamma = norm.weights(RowShape.SINGLE).getFirst();
     var outputs = new ArrayList<Output>();
     outputs.add(Output.of("dx", "[…, N]", "same as x", "the gradient with respect to x"));
     outputs.add(
@@ -61,12 +61,12 @@ public final class NormBackwardOp implements SampledOp {
             "Computes the gradients of %s, summed in a deterministic order.".formatted(norm.text()),
             List.of(
                 new Input(
-                        "grad", "[…, N]", RowShape.DTYPES, false, "the gradient with respect to y")
+                        "grad", "[…, N]", RowShape.SINGLE, false, "the gradient with respect to y")
                     .like("x"),
                 new Input(
                     "x",
                     "[…, N]",
-                    RowShape.DTYPES,
+                    RowShape.SINGLE,
                     false,
                     "the input of %s; %s".formatted(norm.text(), norm.range())),
                 gamma),

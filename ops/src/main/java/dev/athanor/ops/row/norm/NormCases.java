@@ -1,7 +1,10 @@
 package dev.athanor.ops.row.norm;
 
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
+import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.row.RowCases;
 import java.util.ArrayList;
@@ -39,6 +42,33 @@ public final class NormCases {
     var special = new RowCases.Builder(op, random).special("x", DType.F16, 9, 14);
     cases.add(finish(special, norm, residual, 2, DType.F16, 9, 14));
     cases.addAll(omitting(op, norm, residual, random, quick));
+    cases.addAll(doubles(op, norm, residual, random, quick));
+    return cases;
+  }
+
+  /** Returns cases of f64: all lengths, large means and special numbers. */
+  private static List<Op.Case> doubles(
+      Op op, Norm norm, boolean residual, RandomGenerator random, boolean quick) {
+    var cases =
+        new ArrayList<>(
+            RowCases.sizes(
+                quick,
+                List.of(DType.F64),
+                (number, dtype, rows, n) -> {
+                  double mean = number % 4 == 1 && !residual ? 1e9 : 0;
+                  var made = new RowCases.Builder(op, random).normal("x", mean, 1, dtype, rows, n);
+                  return finish(made, norm, residual, number, dtype, rows, n);
+                }));
+    var special = HostTensor.zeros(TensorType.of(DType.F64, 9, 14));
+    var numbers = new Draw(random).special(DType.F16, 9, 14);
+    for (int i = 0; i < 9 * 14; i++) {
+      DType.F64.write(special.data(), i, numbers.get(i));
+    }
+    var made = new RowCases.Builder(op, random).input("x", special);
+    cases.add(finish(made, norm, residual, 2, DType.F64, 9, 14));
+    var omitted = norm.shifts() ? Set.of("gamma", "beta") : Set.of("gamma");
+    var plain = new RowCases.Builder(op, random).normal("x", 1, 1, DType.F64, 2, 1024);
+    cases.add(finish(plain, norm, omitted, residual, 1, DType.F64, 2, 1024));
     return cases;
   }
 
@@ -81,7 +111,7 @@ public final class NormCases {
       DType dtype,
       int rows,
       int n) {
-    var weights = number % 2 == 0 ? DType.F32 : dtype;
+    var weights = number % 2 == 0 && dtype != DType.F64 ? DType.F32 : dtype;
     made.attribute("epsilon", number % 3 == 0 ? 1e-6 : 1e-5);
     if (!omitted.contains("gamma")) {
       made.normal("gamma", 1, 0.5, weights, n);
@@ -141,6 +171,7 @@ public final class NormCases {
   public static Tolerance tolerance(DType dtype) {
     return Tolerance.maximum(
         switch (dtype) {
+          case F64 -> 2e-15;
           case F32 -> 1e-5;
           case F16 -> 2e-3;
           case BF16 -> 1e-2;

@@ -2,7 +2,6 @@ package dev.athanor.ops.row.norm;
 
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
-import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.row.RowFunction;
 import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.RowSchedule;
@@ -72,7 +71,7 @@ public record NormFunction(Norm norm, Residual residual, boolean gamma, boolean 
     var offsets = given(beta, () -> kernel.weights(k, "beta"));
     var y = row.of(kernel.tensor(k, "y"));
     var sum = given(residual == Residual.PRE, () -> row.of(kernel.tensor(k, "sum")));
-    var epsilon = k.real("epsilon", Type.F32);
+    var epsilon = k.real("epsilon", kernel.number());
 
     var before = other.filter(_ -> residual == Residual.PRE);
     var after = other.filter(_ -> residual == Residual.POST);

@@ -41,11 +41,17 @@ public final class NormOp implements SampledOp {
     this.norm = norm;
     this.residual = residual;
     var inputs = new ArrayList<Input>();
-    inputs.add(new Input("x", "[…, N]", RowShape.DTYPES, false, "the input rows; " + norm.range()));
+    inputs.add(
+        new Input(
+            "x",
+            "[…, N]",
+            RowShape.DTYPES,
+            false,
+            "the input rows; " + norm.range() + "; those of f64 in f64"));
     if (residual) {
       inputs.add(new Input("residual", "[…, N]", RowShape.DTYPES, false, "the residual").like("x"));
     }
-    inputs.addAll(norm.weights());
+    inputs.addAll(norm.weights(RowShape.DTYPES));
     var attributes = new ArrayList<Attribute>();
     attributes.add(norm.epsilon());
     var outputs = new ArrayList<Output>();
@@ -116,7 +122,7 @@ public final class NormOp implements SampledOp {
     var arguments =
         Arguments.ofInputs(inputs.keySet().toArray(String[]::new))
             .outputs(outputs.keySet().toArray(String[]::new))
-            .with("epsilon", (float) attributes.number("epsilon"));
+            .with("epsilon", x.scalar(attributes.number("epsilon")));
     var weights =
         Stream.of("gamma", "beta").filter(call::has).map(call::dtype).findFirst().orElse(x.dtype());
     return RowPlanner.of(x)

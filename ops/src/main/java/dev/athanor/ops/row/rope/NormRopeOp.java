@@ -39,26 +39,26 @@ public final class NormRopeOp implements SampledOp {
               new Input(
                   "x",
                   "[…, S, heads · headDim]",
-                  RowShape.DTYPES,
+                  RowShape.SINGLE,
                   false,
                   "the input, one row per position"),
               new Input(
                       "weight",
                       "[heads · headDim]",
-                      RowShape.DTYPES,
+                      RowShape.SINGLE,
                       true,
                       "scale factor of each column, default 1; same dtype as x, or f32")
                   .or("gamma"),
               new Input(
                   "cos",
                   "[P, headDim / 2]",
-                  RowShape.DTYPES,
+                  RowShape.SINGLE,
                   false,
                   "cosine table, one row per position (P ≥ S); same dtype as x, or f32"),
               new Input(
                   "sin",
                   "[P, headDim / 2]",
-                  RowShape.DTYPES,
+                  RowShape.SINGLE,
                   false,
                   "sine table; same shape and dtype as cos")),
           List.of(

@@ -33,18 +33,18 @@ public final class RopeOp implements SampledOp {
           "Applies rotary position embedding (RoPE) to each head.",
           List.of(
               new Input(
-                  "x", "[…, S, H, D]", RowShape.DTYPES, false, "the input: S positions of H heads"),
+                  "x", "[…, S, H, D]", RowShape.SINGLE, false, "the input: S positions of H heads"),
               new Input(
                   "cos",
                   "[P, rotaryDim / 2]",
-                  RowShape.DTYPES,
+                  RowShape.SINGLE,
                   true,
                   "cosine table, one row per position; same dtype as x, or f32. Omit it if theta"
                       + " is given"),
               new Input(
                   "sin",
                   "[P, rotaryDim / 2]",
-                  RowShape.DTYPES,
+                  RowShape.SINGLE,
                   true,
                   "sine table; same shape and dtype as cos"),
               new Input(

@@ -2,35 +2,41 @@ package dev.athanor.ops.row.softmax;
 
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.expression.RealFunctions;
 import dev.athanor.ops.row.Chunk;
 import dev.athanor.ops.row.Row;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A row of logits, or a part of one, and its powers of two. The maximum is subtracted before the
- * multiplication by the scale: otherwise the rounding error would be relative to x, not to y.
+ * A row of logits, or a part of one, and its exponentials. They are powers of two for f32. The
+ * maximum is subtracted before the multiplication by the scale: otherwise the rounding error would
+ * be relative to x, not to y.
  *
- * @param scale the scale times log2(e)
+ * @param scale as the kernel's parameter, see {@link SoftmaxFunction}
  * @param values the logits; -infinity outside the row and where masked
  */
-record Logits(Row row, Real scale, Row.Data values) {
+record Logits(KernelBuilder k, Row row, Real scale, Row.Data values) {
 
   /**
    * Reads the logits of a row. If causal, all but the first {@code row % queries + n - queries + 1}
    * are masked.
    */
-  static Logits of(Row row, GlobalPointer x, Real scale, boolean causal, Int queries) {
+  static Logits of(
+      KernelBuilder k, Row row, GlobalPointer x, Real scale, boolean causal, Int queries) {
     if (!causal) {
       return new Logits(
+          k,
           row,
           scale,
           row.read(row.inOrder(), chunk -> chunk.orElse(Double.NEGATIVE_INFINITY, chunk.load(x))));
     }
     var keys = row.index.rem(queries).plus(row.n).minus(queries).plus(1);
     return new Logits(
-        row, scale, row.read(row.inOrder(), chunk -> masked(chunk, chunk.load(x), keys)));
+        k, row, scale, row.read(row.inOrder(), chunk -> masked(chunk, chunk.load(x), keys)));
   }
 
   private static List<Real> masked(Chunk chunk, List<Real> values, Int keys) {
@@ -83,7 +89,8 @@ record Logits(Row row, Real scale, Row.Data values) {
   }
 
   private Real power(Real x, Real base) {
-    return x.minus(base).times(scale).exp2();
+    var exponent = x.minus(base).times(scale);
+    return exponent.type() == Type.F64 ? new RealFunctions(k).exp(exponent) : exponent.exp2();
   }
 
   /**

@@ -3,7 +3,6 @@ package dev.athanor.ops.row.softmax;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.ptx.SpecialRegister;
-import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.row.RowFunction;
 import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.RowSchedule;
@@ -18,7 +17,7 @@ import java.util.List;
  */
 record PartialSumFunction(boolean causal) implements RowFunction {
 
-  /** Number of f32 numbers of a partial sum: the maximum and the sum. */
+  /** Number of numbers of a partial sum: the maximum and the sum. */
   static final int NUMBERS = 2;
 
   @Override
@@ -30,9 +29,9 @@ record PartialSumFunction(boolean causal) implements RowFunction {
   public void write(KernelBuilder k, RowKernel kernel, RowSchedule rows) {
     var row = rows.part();
     var x = row.of(kernel.input(k, "x"));
-    var partials = k.pointer("partials", Type.F32);
-    var scale = k.real("scale", Type.F32);
-    var logits = Logits.of(row, x, scale, causal, k.integer("queries"));
+    var partials = k.pointer("partials", kernel.number());
+    var scale = k.real("scale", kernel.number());
+    var logits = Logits.of(k, row, x, scale, causal, k.integer("queries"));
     var sum = logits.sum();
     var parts = k.read(SpecialRegister.NCTAID_X);
     k.when(

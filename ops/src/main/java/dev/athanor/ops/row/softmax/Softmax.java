@@ -17,6 +17,7 @@ import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.problem.BoundInputs;
+import dev.athanor.ops.reference.CompensatedSum;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import dev.athanor.ops.reference.TensorReader;
@@ -32,6 +33,9 @@ import java.util.random.RandomGenerator;
 
 /** Softmax of rows, with and without dropout. */
 public final class Softmax implements SampledOp {
+
+  /** Registers per element of f64: the element, and what its exponential takes meanwhile. */
+  private static final int REGISTERS_OF_DOUBLE = 4;
 
   private final boolean dropout;
   private final OpDescription description;
@@ -115,13 +119,14 @@ public final class Softmax implements SampledOp {
     int queries = queries(x, attributes);
     double probability = dropout ? attributes.number("probability") : 0;
     boolean causal = attributes.flag("causal");
+    boolean isDouble = x.dtype() == DType.F64;
     var logits =
         Arguments.ofInputs("x")
-            .with("scale", (float) (attributes.number("scale") / Math.log(2)))
+            .with("scale", x.scalar(attributes.number("scale") / (isDouble ? 1 : Math.log(2))))
             .with("queries", queries);
-    var all = logits.outputs("y").with("keep", (float) kept(probability));
+    var all = logits.outputs("y").with("keep", x.scalar(kept(probability)));
     var arguments = dropout ? all.inputs("mask") : all;
-    return RowPlanner.of(x)
+    return RowPlanner.of(x, isDouble ? REGISTERS_OF_DOUBLE : 1)
         .plans(
             "%s of %s".formatted(description.name(), x.dtype().text()),
             capability,
@@ -131,6 +136,7 @@ public final class Softmax implements SampledOp {
                     x,
                     arguments),
             split -> {
+              int number = isDouble ? Double.BYTES : Float.BYTES;
               var partials = new Slot.Workspace(0);
               var ofParts = logits.with("partials", partials);
               var ofRows = arguments.with("partials", partials);
@@ -139,7 +145,7 @@ public final class Softmax implements SampledOp {
                   new RowKernel(new SplitSoftmaxFunction(causal, dropout), x.dtype(), split.tile());
               return new RowPlanner.Launches(
                   List.of(split.step(first, x, ofParts), split.step(second, x, ofRows)),
-                  (long) x.rows() * split.parts() * PartialSumFunction.NUMBERS * Float.BYTES);
+                  (long) x.rows() * split.parts() * PartialSumFunction.NUMBERS * number);
             },
             outputs,
             Plan.Cost.of(5.0 * x.tensor().shape().elements(), inputs, outputs));
@@ -192,15 +198,14 @@ public final class Softmax implements SampledOp {
   private static double[] softmax(double[] x, int keys, double scale) {
     var y = new double[x.length];
     double most = Double.NEGATIVE_INFINITY;
-    for (int j = 0; j < y.length; j++) {
-      y[j] = j < keys ? scale * x[j] : Double.NEGATIVE_INFINITY;
-      most = Math.max(most, y[j]);
+    for (int j = 0; j < keys; j++) {
+      most = Math.max(most, x[j]);
     }
-    double sum = 0;
-    for (int j = 0; j < y.length; j++) {
-      y[j] = most == Double.NEGATIVE_INFINITY ? 0 : Math.exp(y[j] - most);
-      sum += y[j];
+    for (int j = 0; j < keys && most != Double.NEGATIVE_INFINITY; j++) {
+      // the rounding error is relative to the difference, not to x
+      y[j] = Math.exp(scale * (x[j] - most));
     }
+    double sum = CompensatedSum.of(y.length, j -> y[(int) j]);
     for (int j = 0; j < y.length && sum != 0; j++) {
       y[j] /= sum;
     }
@@ -211,7 +216,7 @@ public final class Softmax implements SampledOp {
   @Override
   public Tolerance tolerance(
       String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
-    return dtype == DType.F32 ? Tolerance.usual(dtype) : tolerance(dtype);
+    return dtype.bytes() < Float.BYTES ? tolerance(dtype) : Tolerance.usual(dtype);
   }
 
   @Override
@@ -221,6 +226,10 @@ public final class Softmax implements SampledOp {
 
   /** Returns the tolerance of probabilities; 16-bit results are also rounded. */
   static Tolerance tolerance(DType dtype) {
-    return dtype == DType.F32 ? Tolerance.maximum(1e-6) : Tolerance.roundings(1.05, dtype);
+    return switch (dtype) {
+      case F64 -> Tolerance.maximum(1e-15);
+      case F32 -> Tolerance.maximum(1e-6);
+      default -> Tolerance.roundings(1.05, dtype);
+    };
   }
 }

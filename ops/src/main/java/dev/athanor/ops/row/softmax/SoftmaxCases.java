@@ -52,15 +52,42 @@ final class SoftmaxCases {
     cases.add(
         finish(new RowCases.Builder(op, random).input("x", masked), dropout, 0, DType.F32, 2, 40));
     for (var dtype : RowCases.DTYPES) {
-      cases.add(
-          finish(
-              new RowCases.Builder(op, random).special("x", dtype, 9, 14),
-              dropout,
-              1,
-              dtype,
-              9,
-              14));
+      cases.add(special(op, dropout, random, dtype));
     }
+    cases.addAll(doubles(op, dropout, random, quick));
+    return cases;
+  }
+
+  private static Op.Case special(Softmax op, boolean dropout, RandomGenerator random, DType dtype) {
+    var made = new RowCases.Builder(op, random).special("x", dtype, 9, 14);
+    return finish(made, dropout, 1, dtype, 9, 14);
+  }
+
+  /** Returns cases of f64: all lengths, rows that blocks share, masked and special numbers. */
+  private static List<Op.Case> doubles(
+      Softmax op, boolean dropout, RandomGenerator random, boolean quick) {
+    var cases =
+        new ArrayList<>(
+            RowCases.sizes(
+                quick,
+                List.of(DType.F64),
+                (number, dtype, rows, n) -> {
+                  double deviation = number % 2 == 0 ? 1 : 200;
+                  var made =
+                      new RowCases.Builder(op, random)
+                          .normal("x", 0, deviation, dtype, rows, n)
+                          .attribute("scale", number % 3 == 0 ? 1 : 0.125);
+                  return finish(made, dropout, number, dtype, rows, n);
+                }));
+    int[] lengths = {33_002, 32_769};
+    for (int i = 0; i < (quick ? 1 : lengths.length); i++) {
+      var made = new RowCases.Builder(op, random).normal("x", 0, 4, DType.F64, 1, lengths[i]);
+      cases.add(finish(made, dropout, i, DType.F64, 1, lengths[i]));
+    }
+    var causal =
+        new RowCases.Builder(op, random).normal("x", DType.F64, 3, 7, 4).attribute("causal", true);
+    cases.add(finish(causal, dropout, 0, DType.F64, 3, 7, 4));
+    cases.add(special(op, dropout, random, DType.F64));
     return cases;
   }
 

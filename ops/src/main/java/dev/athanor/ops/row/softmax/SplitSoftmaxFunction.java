@@ -2,7 +2,6 @@ package dev.athanor.ops.row.softmax;
 
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.ptx.SpecialRegister;
-import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.row.RowFunction;
 import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.RowSchedule;
@@ -27,14 +26,15 @@ record SplitSoftmaxFunction(boolean causal, boolean dropout) implements RowFunct
     var row = rows.part();
     var x = row.of(kernel.tensor(k, "x"));
     var result = Probabilities.of(k, kernel, row, dropout);
-    var scale = k.real("scale", Type.F32);
-    var keep = k.real("keep", Type.F32);
+    var scale = k.real("scale", kernel.number());
+    var keep = k.real("keep", kernel.number());
     // The loads of the part are in flight while the team reduces the sums; loads of an input would
     // be moved below the barriers.
-    var logits = Logits.of(row, x, scale, causal, k.integer("queries"));
+    var logits = Logits.of(k, row, x, scale, causal, k.integer("queries"));
     var parts = k.read(SpecialRegister.NCTAID_X);
     var partials =
-        k.input("partials", Type.F32).row(row.index, parts.times(PartialSumFunction.NUMBERS));
+        k.input("partials", kernel.number())
+            .row(row.index, parts.times(PartialSumFunction.NUMBERS));
     var running = logits.new Running();
     k.loop(
         k.thread(),
