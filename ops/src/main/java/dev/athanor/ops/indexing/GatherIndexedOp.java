@@ -30,7 +30,7 @@ record GatherIndexedOp(
     List<String> problems)
     implements SampledOp {
 
-  private static final List<DType> DTYPES =
+  static final List<DType> DTYPES =
       List.of(
           DType.F32,
           DType.U8,
@@ -53,13 +53,12 @@ record GatherIndexedOp(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var indices = find.apply(inputs, attributes);
     var x = type(inputs, Indices.X);
-    return new GatherPlanner(
+    return new GatherPlanner(Indices.X, x, indices.lookup())
+        .plans(
             description.name(),
-            x,
             type(inputs, Indices.INDEX),
-            indices,
-            Checks.output("y", x.dtype(), indices.named()))
-        .plans(capability);
+            Checks.output("y", x.dtype(), indices.named()),
+            capability);
   }
 
   private static TensorType type(Map<String, TensorType> inputs, String name) {

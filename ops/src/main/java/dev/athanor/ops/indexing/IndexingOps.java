@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** The ops that take an index, as ONNX defines them. */
+/** The ops that take an index as ONNX defines them. */
 public final class IndexingOps {
 
   static final Set<DType> INDEX_DTYPES = Set.of(DType.I32, DType.I64);
@@ -40,7 +40,13 @@ public final class IndexingOps {
 
   /** Returns all of them. */
   public static List<Op> all() {
-    return List.of(gatherElements(), gatherNd(), scatterElements(), scatterNd(), new OneHotOp());
+    return List.of(
+        new GatherOp(),
+        gatherElements(),
+        gatherNd(),
+        scatterElements(),
+        scatterNd(),
+        new OneHotOp());
   }
 
   private static Input x(String shape) {

@@ -2,6 +2,7 @@ package dev.athanor.ops.indexing;
 
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Shape;
+import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.map.Loops;
 import dev.athanor.ops.map.Loops.Loop;
 import java.util.ArrayList;
@@ -13,11 +14,13 @@ import java.util.List;
  *
  * @param loops over the positions in order, with the stride of the first slice that a position may
  *     name, in slices
- * @param components the numbers that the index has for each position
+ * @param repeats whether the inner of two loops runs over the index, which the outer loop repeats;
+ *     otherwise the index has numbers for each position
+ * @param components the numbers of the index that name a slice
  * @param slices number of slices of x
  * @param width elements of a slice
  */
-record Lookup(Loops loops, List<Component> components, long slices, long width) {
+record Lookup(Loops loops, boolean repeats, List<Component> components, long slices, long width) {
 
   /**
    * A number of the index.
@@ -46,6 +49,7 @@ record Lookup(Loops loops, List<Component> components, long slices, long width) 
     }
     return new Lookup(
         Loops.of(1, loops.reversed()),
+        false,
         List.of(new Component(x.extent(axis), along)),
         x.elements(),
         1);
@@ -71,9 +75,23 @@ record Lookup(Loops loops, List<Component> components, long slices, long width) 
             1,
             List.of(
                 new Loop(batches, List.of(stride)), new Loop(positions / batches, List.of(0L)))),
+        false,
         components.reversed(),
         batches * stride,
         x.elements() / (batches * stride));
+  }
+
+  /** Returns the lookup of the slices along a dimension, as ONNX's Gather defines it. */
+  static Lookup along(Shape x, int axis, long indices) {
+    long extent = x.extent(axis);
+    long outer = x.leading(x.rank() - axis).elements();
+    var inner = new Loop(indices, List.of(0L));
+    return new Lookup(
+        new Loops(outer == 1 ? List.of(inner) : List.of(new Loop(outer, List.of(extent)), inner)),
+        outer > 1,
+        List.of(new Component(extent, 1)),
+        outer * extent,
+        new Shape(x.extents().subList(axis + 1, x.rank())).elements());
   }
 
   /** Returns the number of positions. */
@@ -82,8 +100,8 @@ record Lookup(Loops loops, List<Component> components, long slices, long width) 
   }
 
   /** Returns the arguments of the parameters that {@link LookupCode} declares. */
-  Arguments arguments() {
-    var arguments = Arguments.ofInputs("index");
+  Arguments arguments(Slot index) {
+    var arguments = Arguments.NONE.with("index", index);
     for (int l = 0; l < loops.rank(); l++) {
       var loop = loops.loops().get(l);
       arguments = arguments.with("stride" + l, (long) loop.strides().getFirst());

@@ -15,17 +15,19 @@ import java.util.List;
  *
  * @param index dtype of the index: i32 or i64
  * @param rank number of nested loops
- * @param components numbers per position
+ * @param repeats whether the outer of two loops repeats the index
+ * @param components numbers that name a slice
  */
-record LookupCode(DType index, int rank, int components) {
+record LookupCode(DType index, int rank, boolean repeats, int components) {
 
   static LookupCode of(DType index, Lookup lookup) {
-    return new LookupCode(index, lookup.loops().rank(), lookup.components().size());
+    return new LookupCode(
+        index, lookup.loops().rank(), lookup.repeats(), lookup.components().size());
   }
 
   /** Returns the part of a kernel's name that identifies this code. */
   String text() {
-    return "%s_r%d_k%d".formatted(index.text(), rank, components);
+    return "%s_r%d%s_k%d".formatted(index.text(), rank, repeats ? "_repeated" : "", components);
   }
 
   /**
@@ -40,6 +42,7 @@ record LookupCode(DType index, int rank, int components) {
   static final class Parameters {
     private final KernelBuilder k;
     private final GlobalPointer indices;
+    private final boolean repeats;
     private final List<Int> counts = new ArrayList<>();
     private final List<Wide> strides = new ArrayList<>();
     private final List<Wide> extents = new ArrayList<>();
@@ -47,6 +50,7 @@ record LookupCode(DType index, int rank, int components) {
 
     private Parameters(KernelBuilder k, LookupCode code) {
       this.k = k;
+      repeats = code.repeats;
       indices = k.input("index", Elements.type(code.index));
       for (int l = 1; l < code.rank; l++) {
         counts.add(k.integer("count" + l));
@@ -68,14 +72,17 @@ record LookupCode(DType index, int rank, int components) {
     Found find(Predicate inside, Int position) {
       var slice = k.wide(0);
       var rest = position;
+      var named = position;
       for (int l = strides.size() - 1; l > 0; l--) {
         var outer = rest.div(counts.get(l - 1));
-        slice = slice.plus(strides.get(l).times(rest.minus(outer.times(counts.get(l - 1)))));
+        var step = rest.minus(outer.times(counts.get(l - 1)));
+        slice = slice.plus(strides.get(l).times(step));
+        named = repeats ? step : named;
         rest = outer;
       }
       slice = slice.plus(strides.getFirst().times(rest));
       var valid = inside;
-      var row = indices.row(position, k.integer(extents.size()));
+      var row = indices.row(named, k.integer(extents.size()));
       for (int c = 0; c < extents.size(); c++) {
         var extent = extents.get(c);
         var given = row.loadWhere(inside, k.integer(c)).wide();
@@ -87,7 +94,7 @@ record LookupCode(DType index, int rank, int components) {
     }
   }
 
-  /** Declares the parameters of {@link Lookup#arguments()}. */
+  /** Declares the parameters of {@link Lookup#arguments}. */
   Parameters declare(KernelBuilder k) {
     return new Parameters(k, this);
   }

@@ -96,7 +96,7 @@ record ScatterPlanner(
         KeySortVariant.RUN,
         0,
         lookup
-            .arguments()
+            .arguments(Slot.input("index"))
             .with("keys", new Slot.Workspace(0))
             .with("count", count)
             .with("slices", lookup.slices()));

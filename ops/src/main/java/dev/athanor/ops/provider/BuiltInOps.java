@@ -21,7 +21,6 @@ import dev.athanor.ops.move.BlockOp;
 import dev.athanor.ops.move.ConcatOp;
 import dev.athanor.ops.move.ExpandOp;
 import dev.athanor.ops.move.FlipOp;
-import dev.athanor.ops.move.GatherOp;
 import dev.athanor.ops.move.PadOp;
 import dev.athanor.ops.move.PermuteOp;
 import dev.athanor.ops.move.RollOp;
@@ -80,7 +79,6 @@ public final class BuiltInOps implements OpProvider {
   private static final List<Op> MOVE =
       List.of(
           new TransposeOp(),
-          new GatherOp(),
           new PermuteOp(),
           new ConcatOp(),
           new SplitOp(),

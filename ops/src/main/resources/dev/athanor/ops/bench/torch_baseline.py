@@ -294,8 +294,9 @@ def transpose(p):
 
 
 def gather(p):
+    axis = int(p.given("axis") or 0)
     return (lambda t: t.update(index=t["index"].flatten()),
-            lambda t: torch.index_select(t["table"], 0, t["index"]), "torch.index_select")
+            lambda t: torch.index_select(t["table"], axis, t["index"]), "torch.index_select")
 
 
 def axis_of(p):

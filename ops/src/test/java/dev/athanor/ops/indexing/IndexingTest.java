@@ -31,6 +31,12 @@ class IndexingTest {
   @CsvSource(
       delimiter = '|',
       value = {
+        "gather | table=f32[3,2] index=i64[2,2] | 1 1.5 2 3 4 5, 0 1 1 2" + " | 1 1.5 2 3 2 3 4 5",
+        "gather | table=f32[3,3] index=i64[1,2] axis=1 | 1 1.5 1.75 2 2.5 2.75 3 3.5 3.75, 0 2"
+            + " | 1 1.75 2 2.75 3 3.75",
+        "gather | table=i8[10] index=i32[4] | 0 1 2 3 4 5 6 7 8 9, 0 -9 -10 -11 | 0 1 0 0",
+        "gather | table=f16[2,3,2] index=i64[] axis=1 | 0 1 2 3 4 5 6 7 8 9 10 11, -1 | 4 5 10 11",
+        "gather | table=i32[2,2] index=i32[3] | 1 2 3 4, -1 1 2 | 0 0 3 4 0 0",
         "gather-elements | x=f32[2,2] index=i64[2,2] axis=1 | 1 2 3 4, 0 0 1 0 | 1 1 4 3",
         "gather-elements | x=i8[3,3] index=i32[2,3] | 1 2 3 4 5 6 7 8 9, -1 -2 0 -2 0 0 | 7 5 3 4 2 3",
         "gather-elements | x=f16[3] index=i32[4] | 5 6 7, 3 -3 -4 2 | 0 5 0 7",

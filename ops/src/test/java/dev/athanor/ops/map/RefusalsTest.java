@@ -55,9 +55,9 @@ class RefusalsTest {
     assertRejected(
         "gather",
         Map.of("table", f32(2, 3, 4), "index", TensorType.of(DType.I32, 5)),
-        Map.of(),
-        OpException.ShapeMismatch.class,
-        "input \"table\" has shape [2, 3, 4]; it must be [V, D]");
+        Map.of("axis", 3),
+        OpException.InvalidAttribute.class,
+        "attribute \"axis\" is 3 but table has shape [2, 3, 4]; its dimensions are -3 to 2");
   }
 
   @Test

@@ -1,4 +1,4 @@
-package dev.athanor.ops.move;
+package dev.athanor.ops.indexing;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;

@@ -1,4 +1,4 @@
-package dev.athanor.ops.move;
+package dev.athanor.ops.indexing;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
@@ -9,6 +9,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.Plan;
@@ -21,7 +22,6 @@ import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.map.ElementwiseOps;
 import dev.athanor.ops.map.ElementwiseSteps;
-import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
@@ -29,30 +29,81 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.random.RandomGenerator;
 
-/** Gathers rows of a table, such as embeddings of tokens. */
-public final class GatherOp implements SampledOp {
+/**
+ * Gathers slices of a tensor along a dimension, such as embeddings of tokens.
+ *
+ * <p>Negative indices count from the end, except for rows of a matrix, of which they yield zeros:
+ * models pad their tokens with -1.
+ */
+final class GatherOp implements SampledOp {
+
+  private static final String TABLE = "table";
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "gather",
-          "Gathers rows of a table, such as token embeddings.",
+          "Gathers slices along a dimension, such as token embeddings.",
           List.of(
-              new Input("table", "[V, D]", ElementwiseOps.ELEMENTS, false, "the table"),
+              new Input(TABLE, "[…, V, …]", ElementwiseOps.ELEMENTS, false, "the table"),
               new Input(
-                  "index",
-                  "[…]",
-                  Set.of(DType.I32, DType.I64),
+                  Indices.INDEX,
+                  "[…i]",
+                  IndexingOps.INDEX_DTYPES,
                   false,
-                  "row indices from 0 to V − 1; any other index yields zeros. NumPy and ONNX"
-                      + " count negative indices from the end; PyTorch rejects them")),
-          List.of(),
+                  "indices in the dimension axis, from −V to V − 1; negative ones count from the end,"
+                      + " except in dimension 0 of a table [V, D], where they yield zeros. Any other"
+                      + " index yields zeros")),
           List.of(
-              Output.of("y", "[…, D]", "same as table", "the gathered rows, copied bit for bit")),
-          "y[…, d] = table[index[…], d], or 0 if index[…] is not in 0 … V − 1",
+              Attribute.integer(
+                  Indices.AXIS,
+                  0,
+                  "dimension of table that is indexed; negative values count from the end")),
+          List.of(Output.of("y", "[…, …i, …]", "same as table", "the slices, copied bit for bit")),
+          "y[i, m, j] = table[i, index[m], j], or 0 if index[m] is out of range; i, m and j may be"
+              + " several indices or none",
           "0");
+
+  /** The cases of other tables than matrices and of other dimensions than the first. */
+  private static final List<String> ALONG =
+      List.of(
+          "table=?[13] index=#[40]",
+          "table=?[1] index=#[]",
+          "table=?[7,33] index=#[3,5] axis=1",
+          "table=?[7,33] index=#[] axis=-1",
+          "table=?[9,4,16] index=#[20]",
+          "table=?[3,11,64] index=#[] axis=1",
+          "table=?[5,6,3] index=#[2,9] axis=-2",
+          "table=?[2,3,4,5] index=#[7] axis=2",
+          "table=?[1,6,8] index=#[11] axis=1");
+
+  /** A checked call. */
+  private record Call(TensorType table, TensorType index, int axis) {
+
+    static Call of(Map<String, TensorType> inputs, Attributes attributes) {
+      var table = Objects.requireNonNull(inputs.get(TABLE));
+      return new Call(
+          table,
+          Objects.requireNonNull(inputs.get(Indices.INDEX)),
+          Checks.axis(attributes, Indices.AXIS, TABLE, table.shape()));
+    }
+
+    boolean gathersRows() {
+      return table.shape().rank() == 2 && axis == 0;
+    }
+
+    long extent() {
+      return table.shape().extent(axis);
+    }
+
+    TensorType y() {
+      var extents = new ArrayList<>(table.shape().extents().subList(0, axis));
+      extents.addAll(index.shape().extents());
+      extents.addAll(table.shape().extents().subList(axis + 1, table.shape().rank()));
+      return Checks.output("y", table.dtype(), new Shape(extents));
+    }
+  }
 
   @Override
   public OpDescription description() {
@@ -61,20 +112,28 @@ public final class GatherOp implements SampledOp {
 
   @Override
   public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
-    return BoundInputs.of(DESCRIPTION, inputs, attributes).outputs();
+    return Map.of("y", Call.of(inputs, attributes).y());
   }
 
   @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
-    var call = BoundInputs.of(DESCRIPTION, inputs, attributes);
-    var table = call.type("table");
-    var index = call.type("index");
-    var outputs = call.outputs();
+    var call = Call.of(inputs, attributes);
+    if (call.gathersRows()) {
+      return rows(call.table, call.index, Map.of("y", call.y()), capability);
+    }
+    var y = call.y();
+    var lookup = Lookup.along(call.table.shape(), call.axis, call.index.shape().elements());
+    return new GatherPlanner(TABLE, call.table, lookup)
+        .plans(DESCRIPTION.name(), call.index, y, capability);
+  }
+
+  private static List<? extends Plan> rows(
+      TensorType table, TensorType index, Map<String, TensorType> outputs, Capability capability) {
     long rowBytes = table.shape().extent(1) * table.dtype().bytes();
-    var variant = new GatherVariant((int) Math.min(16, Long.lowestOneBit(rowBytes)), index.dtype());
-    int perRow = Checks.count("table", table.shape(), rowBytes / variant.access());
-    int tableRows = Checks.count("table", table.shape(), table.shape().extent(0));
+    var variant = new GatherVariant(GatherPlanner.access(rowBytes), index.dtype());
+    int perRow = Checks.count(TABLE, table.shape(), rowBytes / variant.access());
+    int tableRows = Checks.count(TABLE, table.shape(), table.shape().extent(0));
     // limits the rows of a launch so that 32-bit indices suffice for the words of y
     long most = Math.max(1, ElementwiseSteps.MOST / (4L * perRow));
     long rows = index.shape().elements();
@@ -89,8 +148,8 @@ public final class GatherOp implements SampledOp {
                       Math.ceilDiv(here * perRow, GatherVariant.THREADS * GatherVariant.DEPTH))),
               GatherVariant.THREADS,
               0,
-              Arguments.ofInputs("table")
-                  .with("index", new Slot.Input("index", row * index.dtype().bytes()))
+              Arguments.ofInputs(TABLE)
+                  .with(Indices.INDEX, new Slot.Input(Indices.INDEX, row * index.dtype().bytes()))
                   .with("y", new Slot.Output("y", row * rowBytes))
                   .with("tableRows", tableRows)
                   .with("rows", (int) here)
@@ -113,30 +172,37 @@ public final class GatherOp implements SampledOp {
   @Override
   public Map<String, ReferenceOutput> referenceOutputs(
       Map<String, HostTensor> inputs, Attributes attributes) {
-    var table = Objects.requireNonNull(inputs.get("table"));
-    var index = Objects.requireNonNull(inputs.get("index"));
-    long rows = table.type().shape().extent(0);
-    long width = table.type().shape().extent(1);
+    var call = Call.of(HostTensor.types(inputs), attributes);
+    var table = Objects.requireNonNull(inputs.get(TABLE));
+    var index = Objects.requireNonNull(inputs.get(Indices.INDEX));
+    long count = call.index.shape().elements();
+    long extent = call.extent();
+    var shape = call.table.shape();
+    long width = new Shape(shape.extents().subList(call.axis + 1, shape.rank())).elements();
     return Map.of(
         "y",
         ReferenceOutput.ofElements(
-            index.type().shape().elements() * width,
+            call.y().shape().elements(),
             i -> {
-              long row = index.type().dtype().readLong(index.data(), i / width);
-              return row >= 0 && row < rows ? table.get(row * width + i % width) : 0;
+              long slice = i / width;
+              long given = call.index.dtype().readLong(index.data(), slice % count);
+              long at = given < 0 && !call.gathersRows() ? given + extent : given;
+              return at < 0 || at >= extent
+                  ? 0
+                  : table.get((slice / count * extent + at) * width + i % width);
             }));
   }
 
-  /** Draws indices of any rows of the table. */
+  /** Draws indices of any slices of the table. */
   @Override
   public Map<String, HostTensor> draw(
       Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
-    var call = BoundInputs.of(DESCRIPTION, inputs, attributes);
+    var call = Call.of(inputs, attributes);
     return Map.of(
-        "table",
-        draw.usual(call.type("table")),
-        "index",
-        draw.integers(0, call.extent("V") - 1, call.type("index")));
+        TABLE,
+        draw.usual(call.table),
+        Indices.INDEX,
+        draw.integers(0, call.extent() - 1, call.index));
   }
 
   @Override
@@ -173,12 +239,13 @@ public final class GatherOp implements SampledOp {
         var table = dtype.isFloat() ? draw.normal(0, 1, type) : draw.integers(-128, 127, type);
         cases.add(
             new Case(
-                Map.of("table", table, "index", index),
-                new Attributes(Map.of()),
+                Map.of(TABLE, table, Indices.INDEX, index),
+                Attributes.of(DESCRIPTION, Map.of()),
                 Map.of("y", Tolerance.exact())));
         n++;
       }
     }
+    cases.addAll(IndexingCases.of(this, random, ALONG, GatherIndexedOp.DTYPES, quick ? 1 : 3));
     return cases;
   }
 }
