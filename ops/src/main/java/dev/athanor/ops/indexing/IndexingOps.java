@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** The ops that take an index as ONNX defines them. */
+/** The ops that take an index or a condition, as ONNX defines them. */
 public final class IndexingOps {
 
   static final Set<DType> INDEX_DTYPES = Set.of(DType.I32, DType.I64);
@@ -46,7 +46,8 @@ public final class IndexingOps {
         gatherNd(),
         scatterElements(),
         scatterNd(),
-        new OneHotOp());
+        new OneHotOp(),
+        new CompressOp());
   }
 
   private static Input x(String shape) {

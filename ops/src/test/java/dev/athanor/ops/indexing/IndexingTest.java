@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Compares gather, scatter and one-hot with the examples of the ONNX operators. */
+/** Compares gather, scatter, one-hot and compress with the examples of the ONNX operators. */
 class IndexingTest {
 
   private static double[] numbers(String text) {
@@ -63,7 +63,10 @@ class IndexingTest {
         "scatter-nd | x=bool[2,2] index=i32[3,1] updates=bool[3,2] | 0 0 0 0, 2 -1 -3, 1 1 1 0 1 1"
             + " | 0 0 1 0",
         "one-hot | index=i32[3] values=f16[2] depth=4 | 0 -1 4, 1 3 | 3 1 1 1 1 1 1 3 1 1 1 1",
-        "one-hot | index=i64[2] values=bool[2] depth=3 axis=0 | 2 1, 0 1 | 0 0 0 1 1 0"
+        "one-hot | index=i64[2] values=bool[2] depth=3 axis=0 | 2 1, 0 1 | 0 0 0 1 1 0",
+        "compress | x=f32[3,2] condition=bool[3] | 1 2 3 4 5 6, 0 1 1 | 3 4 5 6 0 0",
+        "compress | x=f32[3,2] condition=bool[2] axis=1 | 1 2 3 4 5 6, 0 1 | 2 0 4 0 6 0",
+        "compress | x=i8[3,2] condition=bool[2] axis=-2 | 1 2 3 4 5 6, 0 1 | 3 4 0 0 0 0"
       })
   void matchesOnnx(String op, String text, String given, String expected) {
     var problem = Problem.parse(Runner.op(op), text);
@@ -75,6 +78,22 @@ class IndexingTest {
     }
     assertThat(Runner.run(problem.op(), inputs, problem.attributes().values(), "y").toDoubles())
         .containsExactly(numbers(expected));
+  }
+
+  /** The true elements fill several chunks of the prefix sum, the last one partly. */
+  @Test
+  void countsSelectedSlices() {
+    int n = 20_001;
+    var condition = IntStream.range(0, n).mapToDouble(i -> i % 3 == 0 ? 1 : 0).toArray();
+    var x = IntStream.range(0, n).asDoubleStream().toArray();
+    var inputs =
+        Map.of(
+            "x", HostTensor.of(TensorType.of(DType.I32, n), x),
+            "condition", HostTensor.of(TensorType.of(DType.BOOL, n), condition));
+    var compress = Runner.op("compress");
+    assertThat(Runner.run(compress, inputs, Map.of(), "count").toDoubles()).containsExactly(6667);
+    assertThat(Runner.run(compress, inputs, Map.of(), "y").toDoubles())
+        .containsExactly(IntStream.range(0, n).mapToDouble(i -> 3 * i < n ? 3 * i : 0).toArray());
   }
 
   /** Returns x after updates that all name element 1 of three. */
@@ -146,6 +165,12 @@ class IndexingTest {
             + " no reduction \"max\"; use reduction \"none\", or cast x to u8",
         "scatter-elements | x=f32[4] index=i32[1] updates=f16[1] | updates is f16 but x is f32; they"
             + " must be the same",
+        "compress | x=f32[3,4] condition=bool[5] axis=1 | condition has shape [5] but x has [3, 4];"
+            + " condition must be [M] with M at most 4, the extent of x in dimension 1",
+        "compress | x=f32[4] condition=bool[2,2] | condition has shape [2, 2] but x has [4];"
+            + " condition must be [M] with M at most 4, the extent of x in dimension 0",
+        "compress | x=u8[1073741825] condition=bool[1073741825] | condition has shape [1073741825];"
+            + " the maximum is 2^30 elements",
         "one-hot | index=i32[3] values=f32[2] depth=4 axis=2 | attribute \"axis\" is 2 but index has"
             + " shape [3]; the dimensions of y are -2 to 1",
         "one-hot | index=i32[3] values=f32[2] depth=1000000000 | output \"y\" would have shape"
