@@ -90,8 +90,14 @@ final class RankPlanner {
   private long workspaceBytes;
   private long mostBlocks;
 
+  /** Offset of the first array of entries. */
+  private long firstArray;
+
   /** Offset of the second array of entries. */
   private long secondArray;
+
+  /** Number of arrays that the launches have stored. */
+  private int arrays;
 
   /** The results of the previous launch. */
   private List<Slot.Workspace> entries = List.of();
@@ -274,20 +280,42 @@ final class RankPlanner {
     steps.add(new Step(variant, grid, work.threads(), 0, arguments));
   }
 
+  /**
+   * Adds a launch before all others that computes x.
+   *
+   * @param stored bytes of x, which the launch stores at the start of the workspace
+   */
+  void addFirst(
+      Variant variant,
+      long blocks,
+      BlockWork work,
+      double bytes,
+      Arguments arguments,
+      long stored) {
+    add(variant, blocks, work, bytes, arguments);
+    firstArray = aligned(stored);
+    workspaceBytes = firstArray;
+  }
+
   /** Allocates entries. Launches alternate between two arrays, each at most as long as the last. */
   private List<Slot.Workspace> allocate(Runs left) {
     var slots = new ArrayList<Slot.Workspace>();
-    long offset = steps.size() % 2 == 0 ? 0 : secondArray;
+    long offset = arrays % 2 == 0 ? firstArray : secondArray;
     for (var type : Entries.types(Entries.arePacked(problem.dtype))) {
       slots.add(new Slot.Workspace(offset));
       long bytes = (long) problem.rows * left.length * type.bytes();
-      offset += Math.ceilDiv(bytes, ALIGNMENT) * ALIGNMENT;
+      offset += aligned(bytes);
     }
-    if (steps.isEmpty()) {
+    if (arrays == 0) {
       secondArray = offset;
     }
+    arrays++;
     workspaceBytes = Math.max(workspaceBytes, offset);
     return slots;
+  }
+
+  private static long aligned(long bytes) {
+    return Math.ceilDiv(bytes, ALIGNMENT) * ALIGNMENT;
   }
 
   private int entryBytes() {

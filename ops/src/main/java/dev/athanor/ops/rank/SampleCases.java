@@ -9,6 +9,7 @@ import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -39,9 +40,18 @@ final class SampleCases {
   private void add(DType dtype, boolean quick) {
     add(draw.normal(dtype, 4, 1000), Map.of(), true);
     add(draw.normal(dtype, 3, 700), Map.of("topK", 50, "topP", 0.9, "temperature", 0.7), false);
+    var penalties =
+        Map.<String, Object>of(
+            "repetitionPenalty", 1.3, "frequencyPenalty", 0.25, "presencePenalty", -0.5);
+    addCounted(draw.normal(dtype, 3, 700), penalties, Map.of("topK", 50, "topP", 0.9));
     if (quick) {
       return;
     }
+    addCounted(draw.normal(dtype, 2, 1001), penalties, Map.of());
+    addCounted(draw.special(dtype, 6, 52), penalties, Map.of("temperature", 0));
+    addCounted(draw.normal(dtype, 2, 4096), penalties, Map.of("minP", 0.05));
+    addCounted(draw.normal(dtype, 2, 5000), Map.of("frequencyPenalty", 2), Map.of("topK", 1000));
+    addCounted(draw.normal(dtype, 2, 40), Map.of(), Map.of());
     add(draw.normal(dtype, 2, 2053), Map.of("temperature", 1.5), false);
     add(draw.normal(dtype, 1, 1), Map.of(), false);
     add(draw.normal(dtype, 2, 4096), Map.of("minP", 0.05), true);
@@ -56,6 +66,19 @@ final class SampleCases {
     add(draw.normal(dtype, 1, 100), Map.of("topK", 300, "topP", 0.99, "minP", 1), false);
     add(draw.special(dtype, 6, 60), Map.of("topK", 40, "topP", 0.8), true);
     add(draw.integers(-2, 2, TensorType.of(dtype, 4, 600)), Map.of("topP", 0.7), true);
+  }
+
+  /** Adds a case with counts, of which some are 0 or negative. */
+  private void addCounted(
+      HostTensor logits, Map<String, Object> penalties, Map<String, Object> others) {
+    var attributes = new HashMap<>(penalties);
+    attributes.putAll(others);
+    add(logits, attributes, true);
+    var inputs = new LinkedHashMap<>(cases.removeLast().inputs());
+    inputs.put("counts", draw.integers(-1, 5, new TensorType(DType.I32, logits.type().shape())));
+    cases.add(
+        new Case(
+            inputs, Attributes.of(description, attributes), Map.of("token", Tolerance.exact())));
   }
 
   /**

@@ -22,16 +22,18 @@ import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.random.RandomGenerator;
+import java.util.stream.Stream;
 
 /**
  * Draws a token from the distribution of each row of logits by the Gumbel-max method. Without topK
- * and topP, one launch reads the logits. Otherwise top-k sorts the candidates, or all tokens if
- * only topP is given, and another launch chooses from them.
+ * and topP, one launch reads the logits, which another may penalize before. Otherwise top-k sorts
+ * the candidates, or all tokens if only topP is given, and another launch chooses from them.
  */
 final class SampleOp implements SampledOp {
 
@@ -43,13 +45,16 @@ final class SampleOp implements SampledOp {
   /** Instructions of a thread per logit: a quarter of the generator, and two logarithms. */
   private static final double NOISE_INSTRUCTIONS = 120;
 
+  /** Instructions of a thread per logit that is penalized, most of them for the division. */
+  private static final double PENALTY_INSTRUCTIONS = 30;
+
   private static final int REGISTERS = 56;
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "sample",
-          "Draws a token from the softmax of each row of logits, after temperature, top-k, top-p and"
-              + " min-p.",
+          "Draws a token from the softmax of each row of logits, after penalties, temperature, top-k,"
+              + " top-p and min-p.",
           List.of(
               new Input("logits", "[B, V]", FLOATS, false, "the logits of each token"),
               new Input(
@@ -63,30 +68,42 @@ final class SampleOp implements SampledOp {
                   "[] or [B]",
                   Set.of(DType.I64),
                   true,
-                  "the position of the token in its sequence, with as many dimensions as seed; 0 if omitted")),
-          List.of(
-              Attribute.number("temperature", 1, "divides the logits; 0 returns the greatest logit")
-                  .from(0, Double.POSITIVE_INFINITY),
-              Attribute.integer("topK", 0, "number of greatest logits to keep; 0 keeps all")
-                  .from(0, Integer.MAX_VALUE),
-              Attribute.number(
-                      "topP",
-                      1,
-                      "keeps the fewest most probable tokens whose probabilities reach this sum;"
-                          + " without topK, this sorts all V logits")
-                  .from(0, 1),
-              Attribute.number(
-                      "minP",
-                      0,
-                      "keeps tokens with at least this fraction of the greatest probability")
-                  .from(0, 1)),
+                  "the position of the token in its sequence, with as many dimensions as seed; 0 if omitted"),
+              new Input(
+                  Penalties.COUNTS,
+                  "[B, V]",
+                  Set.of(DType.I32),
+                  true,
+                  "how often each token has occurred; required by the penalties")),
+          Stream.concat(
+                  Stream.of(
+                      Attribute.number(
+                              "temperature", 1, "divides the logits; 0 returns the greatest logit")
+                          .from(0, Double.POSITIVE_INFINITY),
+                      Attribute.integer("topK", 0, "number of greatest logits to keep; 0 keeps all")
+                          .from(0, Integer.MAX_VALUE),
+                      Attribute.number(
+                              "topP",
+                              1,
+                              "keeps the fewest most probable tokens whose probabilities reach this sum;"
+                                  + " without topK, this sorts all V logits")
+                          .from(0, 1),
+                      Attribute.number(
+                              "minP",
+                              0,
+                              "keeps tokens with at least this fraction of the greatest probability")
+                          .from(0, 1)),
+                  Penalties.ATTRIBUTES.stream())
+              .toList(),
           List.of(Output.of("token", "[B]", "i64", "the index of the token")),
           "token[b] = argmaxᵥ logits[b, v] / temperature − ln(−ln uᵥ) over the tokens that topK, then"
               + " topP, then minP keep; the most probable token is always kept. uᵥ = (w + ½) / 2³²,"
               + " where w is word v mod 4 of Philox-4x32-10 with the key seed[b] and the counter"
               + " (⌊v / 4⌋, counter[b]). Rows with equal seeds and counters use the same random"
               + " numbers, and the result does not depend on B or the device. Equal scores are ordered"
-              + " by index, and a NaN counts as the greatest logit",
+              + " by index, and a NaN counts as the greatest logit. Where counts[b, v] > 0, the logit l is"
+              + " first replaced by (l > 0 ? l / repetitionPenalty : l · repetitionPenalty) −"
+              + " frequencyPenalty · counts[b, v] − presencePenalty, in f32",
           "0");
 
   @Override
@@ -133,7 +150,8 @@ final class SampleOp implements SampledOp {
   }
 
   /** A checked problem. */
-  private record Problem(BoundInputs call, int rows, int length, Settings settings) {
+  private record Problem(
+      BoundInputs call, int rows, int length, Settings settings, Penalties penalties) {
 
     static Problem of(Map<String, TensorType> inputs, Attributes attributes) {
       var call = BoundInputs.of(DESCRIPTION, inputs, attributes);
@@ -143,7 +161,18 @@ final class SampleOp implements SampledOp {
           call,
           Checks.count("logits", shape, call.extent("B")),
           length,
-          Settings.of(attributes, length));
+          Settings.of(attributes, length),
+          Penalties.of(attributes, call.has(Penalties.COUNTS)));
+    }
+
+    /** Returns the dtype of the logits after the penalties. */
+    DType dtype() {
+      return penalties.isNone() ? call.dtype("logits") : DType.F32;
+    }
+
+    /** Returns the logits after the penalties. */
+    Slot logits() {
+      return penalties.isNone() ? Slot.input("logits") : new Slot.Workspace(0);
     }
 
     boolean counted() {
@@ -180,13 +209,12 @@ final class SampleOp implements SampledOp {
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var problem = Problem.of(inputs, attributes);
-    var dtype = problem.call.dtype("logits");
-    var candidates = new Candidates("sample of " + dtype.text(), capability);
+    var candidates = new Candidates("sample of " + problem.call.dtype("logits").text(), capability);
     var planner =
         new RankPlanner(
             new RankPlanner.Problem(
-                dtype,
-                Slot.input("logits"),
+                problem.dtype(),
+                problem.logits(),
                 problem.rows,
                 problem.length,
                 1,
@@ -197,6 +225,9 @@ final class SampleOp implements SampledOp {
             capability,
             candidates);
     var machine = Machine.of(capability);
+    if (!problem.penalties.isNone()) {
+      penalize(problem, planner, machine);
+    }
     if (problem.sorts()) {
       chooseFromCandidates(problem, planner, machine);
     } else {
@@ -207,18 +238,48 @@ final class SampleOp implements SampledOp {
     return candidates.plans(outputs, Plan.Cost.of(0, inputs, outputs));
   }
 
+  private static void penalize(Problem problem, RankPlanner planner, Machine machine) {
+    var penalties = problem.penalties;
+    var dtype = problem.call.dtype("logits");
+    var variant = PenaltyVariant.of(dtype, problem.length);
+    int blocks = variant.blocks(problem.length);
+    double elements = (double) problem.rows * problem.length;
+    int accessed = dtype.bytes() + Integer.BYTES + Float.BYTES;
+    int each = PenaltyVariant.THREADS * variant.vector();
+    planner.addFirst(
+        variant,
+        (long) problem.rows * blocks,
+        new BlockWork(
+            PenaltyVariant.THREADS,
+            REGISTERS,
+            0,
+            machine.issueCycles(PENALTY_INSTRUCTIONS * each / KernelBuilder.WARP),
+            0,
+            (double) each * accessed,
+            (double) each * (dtype.bytes() + Integer.BYTES)),
+        elements * accessed,
+        Arguments.ofInputs("logits", Penalties.COUNTS)
+            .with("penalized", problem.logits())
+            .with("length", problem.length)
+            .with("blocks", blocks)
+            .with("repetition", penalties.repetition())
+            .with("frequency", penalties.frequency())
+            .with("presence", penalties.presence()),
+        (long) problem.rows * problem.length * Float.BYTES);
+  }
+
   private static void chooseFromAll(Problem problem, RankPlanner planner, Machine machine) {
     var settings = problem.settings;
     var mode =
         settings.isGreedy()
             ? SampleVariant.Mode.GREEDY
             : settings.hasMinP() ? SampleVariant.Mode.MIN_P : SampleVariant.Mode.ALL;
-    var dtype = problem.call.dtype("logits");
+    var dtype = problem.dtype();
     var variant = SampleVariant.of(dtype, problem.length, mode, problem.counted());
     var arguments =
         problem
             .choice()
-            .inputs("logits")
+            .with("logits", problem.logits())
             .with("length", problem.length)
             .with("scale", settings.scale);
     if (mode == SampleVariant.Mode.MIN_P) {
@@ -263,17 +324,31 @@ final class SampleOp implements SampledOp {
   public Map<String, ReferenceOutput> referenceOutputs(
       Map<String, HostTensor> inputs, Attributes attributes) {
     var problem = Problem.of(HostTensor.types(inputs), attributes);
-    var logits = Objects.requireNonNull(inputs.get("logits"));
     return Map.of(
         "token",
         ReferenceOutput.ofElements(
             problem.rows,
             row ->
                 SampleReference.token(
-                    logits.toDoubles(row * problem.length, problem.length),
+                    penalized(inputs, problem, row),
                     problem.settings,
                     number(inputs, problem, "seed", row),
                     problem.counted() ? number(inputs, problem, "counter", row) : 0)));
+  }
+
+  /** Returns the logits of a row after the penalties. */
+  private static double[] penalized(Map<String, HostTensor> inputs, Problem problem, long row) {
+    long first = row * problem.length;
+    var logits = Objects.requireNonNull(inputs.get("logits")).toDoubles(first, problem.length);
+    var counts = inputs.get(Penalties.COUNTS);
+    if (counts != null) {
+      Arrays.setAll(
+          logits,
+          i ->
+              problem.penalties.apply(
+                  (float) logits[i], DType.I32.readLong(counts.data(), first + i)));
+    }
+    return logits;
   }
 
   private static long number(

@@ -247,6 +247,61 @@ class SampleTest {
         .hasMessage("seed [3] has B = 3 but logits [2, 5] has B = 2; they must be equal");
   }
 
+  private static double greatest(HostTensor logits, int[] counts, Map<String, Object> penalties) {
+    var given = new HashMap<String, Object>(penalties);
+    given.put("temperature", 0);
+    var inputs =
+        Map.of(
+            "logits", logits,
+            "seed", longs(TensorType.of(DType.I64), SEED),
+            "counts",
+                HostTensor.of(
+                    TensorType.of(DType.I32, 1, counts.length),
+                    IntStream.of(counts).asDoubleStream().toArray()));
+    return Runner.run(Runner.op("sample"), inputs, given, "token").get(0);
+  }
+
+  /** The logits are 4, 3, 2 and 1, and the first two tokens occurred. */
+  @Test
+  void penalizesTokensThatOccurred() {
+    var logits = HostTensor.of(TensorType.of(DType.BF16, 1, 4), 4, 3, 2, 1);
+    int[] counts = {3, 1, 0, 0};
+    assertThat(greatest(logits, counts, Map.of())).isZero();
+    assertThat(greatest(logits, counts, Map.of("repetitionPenalty", 1.9))).isZero();
+    assertThat(greatest(logits, counts, Map.of("repetitionPenalty", 2.1))).isEqualTo(2);
+    assertThat(greatest(logits, counts, Map.of("frequencyPenalty", 0.6))).isEqualTo(1);
+    assertThat(greatest(logits, counts, Map.of("presencePenalty", 1.9))).isZero();
+    assertThat(greatest(logits, counts, Map.of("presencePenalty", 2.1))).isEqualTo(2);
+    // 4 / 2 - 3 · 0.5 - 0.25 = 0.25 and 3 / 2 - 0.5 - 0.25 = 0.75; negative counts are no
+    // occurrences
+    var all =
+        Map.<String, Object>of(
+            "repetitionPenalty", 2, "frequencyPenalty", 0.5, "presencePenalty", 0.25);
+    var two = HostTensor.of(TensorType.of(DType.BF16, 1, 3), 4, 3, 0.5);
+    assertThat(greatest(two, new int[] {3, 1, -2}, all)).isEqualTo(1);
+  }
+
+  @Test
+  void aRepetitionPenaltyMultipliesNegativeLogits() {
+    var logits = HostTensor.of(TensorType.of(DType.F32, 1, 2), -1, -1.5);
+    var penalty = Map.<String, Object>of("repetitionPenalty", 2);
+    assertThat(greatest(logits, new int[] {1, 0}, penalty)).isEqualTo(1);
+    assertThat(greatest(logits, new int[] {0, 1}, penalty)).isZero();
+  }
+
+  @Test
+  void rejectsPenaltiesWithoutCounts() {
+    var logits = HostTensor.zeros(TensorType.of(DType.F32, 2, 5));
+    assertThatThrownBy(() -> sample(logits, SEED, Map.of("presencePenalty", 0.5)))
+        .isInstanceOf(OpException.InvalidAttribute.class)
+        .hasMessage(
+            "attribute \"presencePenalty\" is 0.5 but input \"counts\" is missing; include the"
+                + " counts of the tokens, or omit the attribute");
+    assertThatThrownBy(() -> sample(logits, SEED, Map.of("repetitionPenalty", 0)))
+        .isInstanceOf(OpException.InvalidAttribute.class)
+        .hasMessage("attribute \"repetitionPenalty\" is 0.0; it must be from 1e-6 to 1e6");
+  }
+
   @Test
   void rejectsTemperaturesThatOverflow() {
     var logits = HostTensor.zeros(TensorType.of(DType.F32, 2, 5));
