@@ -283,7 +283,7 @@ def sampling() -> dict[str, Example]:
 
 
 def indexing() -> dict[str, Example]:
-    """Returns examples of the ops that take an index."""
+    """Returns examples of the ops that take an index or a condition."""
     x = random(3, 8)
     columns = RANDOM.integers(-8, 8, (3, 4))
     updates, rows = random(3, 4), random(5, 8)
@@ -294,7 +294,11 @@ def indexing() -> dict[str, Example]:
         replaced[row, columns[row, column]] = updates[row, column]
     np.add.at(added, repeated, rows)
     hot = np.eye(3, dtype=F16)[repeated]
+    condition = np.array([0, 1, 1, 0, 0, 1], np.bool_)
+    selected = np.zeros_like(x)
+    selected[:, :3] = np.compress(condition, x, 1)
     return {
+        "compress": Example((x, condition), (selected, np.array(3)), {"axis": 1}, 0),
         "gather_elements": Example((x, columns), (np.take_along_axis(x, columns, 1),), {"axis": 1}, 0),
         "gather_nd": Example((x, pairs), (x[pairs[:, 0], pairs[:, 1]],), {}, 0),
         "one_hot": Example((repeated, np.array([0, 1], F16)), (hot,), {"depth": 3}, 0),

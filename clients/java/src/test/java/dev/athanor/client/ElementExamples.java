@@ -196,6 +196,13 @@ final class ElementExamples {
     examples.put(
         "one-hot",
         o -> near(o.oneHot(index.reshape(2), HostTensor.of(new float[] {0, 1}), 2), 0, 1, 1, 0));
+    examples.put(
+        "compress",
+        o -> {
+          var result = o.compress(MATRIX, YES_NO);
+          near(result.y(), 1, 2, 0, 0);
+          assertThat(result.count().toLongs()).containsExactly(1);
+        });
   }
 
   private void alongDimensions() {
