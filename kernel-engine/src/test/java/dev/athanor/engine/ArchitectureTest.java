@@ -48,6 +48,7 @@ class ArchitectureTest {
           entry("ptx.text", Set.of("ptx", "ptx.table")),
           entry("ptx.flow", Set.of("ptx")),
           entry("ptx.symbol", Set.of("ptx")),
+          entry("ptx.legal", Set.of("ptx", "ptx.table")),
           entry("ptx.check", Set.of("ptx", "ptx.meaning", "ptx.table", "ptx.text", "ptx.flow")),
           entry("layout", Set.of()),
           entry("author", Set.of("ptx", "layout")),

@@ -38,6 +38,7 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.check.Inliner;
 import dev.athanor.engine.ptx.check.Verifier;
+import dev.athanor.engine.ptx.legal.Legalizer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.HashMap;
@@ -165,8 +166,9 @@ public final class EmulatedDevice implements Device {
   }
 
   @Override
-  public LoadedKernel load(Module module, String kernel) {
+  public LoadedKernel load(Module given, String kernel) {
     checkOpen();
+    var module = Legalizer.legalize(given, options.target());
     if (module.kernel(kernel).isEmpty()) {
       throw new DeviceException.LoadFailed(
           kernel,

@@ -11,6 +11,7 @@ import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.device.LruCache;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.legal.Legalizer;
 import java.lang.ref.PhantomReference;
 import java.lang.ref.ReferenceQueue;
 import java.nio.charset.StandardCharsets;
@@ -83,7 +84,8 @@ public final class Modules {
    * @throws DeviceException.LoadFailed if the module lacks the kernel, is for another target, or
    *     does not compile
    */
-  public CudaKernel load(Module module, String name) {
+  public CudaKernel load(Module given, String name) {
+    var module = Legalizer.legalize(given, capability.target());
     var kernel =
         module
             .kernel(name)

@@ -1,0 +1,56 @@
+package dev.athanor.engine.ptx.legal;
+
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Version;
+
+/**
+ * Rewrites kernels for older targets. Each instruction that a target lacks becomes a sequence of
+ * instructions with the same results, so that kernels written for Ampere also run on Volta and
+ * Turing.
+ */
+public final class Legalizer {
+
+  private Legalizer() {}
+
+  /**
+   * Returns a module for a target: the module itself if the target runs it, otherwise one whose
+   * kernels are rewritten. Instructions without a replacement remain, and the module then still
+   * requires a newer target.
+   */
+  public static Module legalize(Module module, Target target) {
+    if (target.canRun(module.target()) || !module.functions().isEmpty()) {
+      return module;
+    }
+    var kernels = module.kernels().stream().map(kernel -> legalize(kernel, target)).toList();
+    var version = module.version();
+    var least = target;
+    for (var kernel : kernels) {
+      for (var instruction : kernel.instructions().toList()) {
+        var since = instruction.since();
+        version = newer(version, since.version());
+        least = least.canRun(since.target()) ? least : since.target();
+      }
+    }
+    return new Module(version, least, module.variables(), module.functions(), kernels);
+  }
+
+  private static Version newer(Version a, Version b) {
+    return a.compareTo(b) >= 0 ? a : b;
+  }
+
+  private static Kernel legalize(Kernel kernel, Target target) {
+    var sequence = new Sequence(kernel);
+    for (var statement : kernel.body()) {
+      if (statement instanceof Instruction given && !target.canRun(given.since().target())) {
+        sequence.begin(given);
+        Replacements.of(given).ifPresentOrElse(each -> each.write(sequence), sequence::keep);
+      } else {
+        sequence.keep(statement);
+      }
+    }
+    return kernel.withBody(sequence.statements());
+  }
+}

@@ -1,0 +1,132 @@
+package dev.athanor.engine.ptx.legal;
+
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.Operand.Immediate;
+import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.RegisterClass;
+import dev.athanor.engine.ptx.Statement;
+import dev.athanor.engine.ptx.Statement.Guard;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Statement.Label;
+import dev.athanor.engine.ptx.table.InstructionTable;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** The statements of a rewritten kernel. */
+final class Sequence {
+
+  private final String prefix;
+  private final List<Statement> statements = new ArrayList<>();
+  private @Nullable Instruction given;
+  private int names;
+
+  /** Creates an empty sequence, whose new names differ from all names of a kernel. */
+  Sequence(Kernel kernel) {
+    var taken =
+        kernel.registers().stream()
+            .map(Register::name)
+            .collect(Collectors.toCollection(ArrayList::new));
+    for (var statement : kernel.body()) {
+      if (statement instanceof Label label) {
+        taken.add(label.name());
+      }
+    }
+    var unique = "legal";
+    while (names(taken, unique)) {
+      unique += "_";
+    }
+    prefix = unique;
+  }
+
+  private static boolean names(List<String> taken, String prefix) {
+    return taken.stream().anyMatch(name -> name.contains(prefix));
+  }
+
+  List<Statement> statements() {
+    return Collections.unmodifiableList(statements);
+  }
+
+  /** Begins the replacement of an instruction. */
+  void begin(Instruction replaced) {
+    given = replaced;
+  }
+
+  /** Adds a statement as it is. */
+  void keep(Statement statement) {
+    statements.add(statement);
+  }
+
+  /** Adds the instruction itself. */
+  void keep() {
+    keep(given());
+  }
+
+  Instruction given() {
+    return Objects.requireNonNull(given, "a replacement has begun");
+  }
+
+  /** Returns an operand of the replaced instruction. */
+  Operand operand(int index) {
+    return given().operands().get(index);
+  }
+
+  /** Returns the registers of a vector operand; a single register is a vector of one. */
+  List<Operand> elements(int index) {
+    return operand(index) instanceof Operand.Vector(var elements)
+        ? elements
+        : List.of(operand(index));
+  }
+
+  /** Adds an instruction with the guard of the replaced one. */
+  void guarded(String opcode, Operand... operands) {
+    add(given().guard(), opcode, operands);
+  }
+
+  /** Adds an instruction that all threads execute, which writes a new register. */
+  Register compute(RegisterClass result, String opcode, Operand... sources) {
+    var register = register(result);
+    var operands = new ArrayList<Operand>(List.of(register));
+    operands.addAll(List.of(sources));
+    add(null, opcode, operands.toArray(Operand[]::new));
+    return register;
+  }
+
+  void add(@Nullable Guard guard, String opcode, Operand... operands) {
+    statements.add(
+        InstructionTable.instruction(opcode, List.of(operands), guard, given().source()));
+  }
+
+  Register register(RegisterClass result) {
+    return new Register(result, "%" + prefix + names++);
+  }
+
+  /** Returns a predicate that is true where the replaced instruction executes and another holds. */
+  Guard where(Register condition) {
+    var guard = given().guard();
+    if (guard == null) {
+      return new Guard(condition, false);
+    }
+    var executes =
+        guard.negated()
+            ? compute(RegisterClass.PRED, "not.pred", guard.predicate())
+            : guard.predicate();
+    return new Guard(compute(RegisterClass.PRED, "and.pred", executes, condition), false);
+  }
+
+  /** Adds instructions that threads skip unless a condition holds. */
+  void onlyIf(Register condition, Runnable instructions) {
+    var end = "$" + prefix + names++;
+    add(new Guard(condition, true), "bra", new Operand.Symbol(end));
+    instructions.run();
+    statements.add(new Label(end, given().source()));
+  }
+
+  static Immediate literal(int value) {
+    return Immediate.of(value);
+  }
+}
