@@ -2,7 +2,6 @@ package dev.athanor.ops;
 
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.device.Capability;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.bench.Suites;
 import dev.athanor.ops.profile.OpProfile;
 import java.io.IOException;
@@ -28,14 +27,17 @@ public final class Production {
   private static final String RUN = "run ";
   private static final Map<String, List<String>> LINES = read();
 
-  /** Every GPU of the engine's table, as planners see it. */
-  public static final List<Capability> GPUS = Gpu.ALL.stream().map(OpProfile::capability).toList();
+  /** The GPUs of the ledger, as planners see them. */
+  public static final List<Capability> GPUS =
+      capabilities(
+          Gpu.H200, Gpu.H100, Gpu.A100, Gpu.RTX_4090, Gpu.L4, Gpu.RTX_5090, Gpu.T4, Gpu.V100);
 
-  /** GPUs of targets that are not in the table: an A10 and a B200, as planners see them. */
-  private static final List<Capability> OTHER_GPUS =
-      List.of(
-          TestDevices.of(Target.SM_86, 72, 101_376),
-          TestDevices.of(Target.of("sm_100"), 148, 232_448));
+  /** GPUs of other targets. */
+  private static final List<Capability> OTHER_GPUS = capabilities(Gpu.A10, Gpu.B200);
+
+  private static List<Capability> capabilities(Gpu... gpus) {
+    return Stream.of(gpus).map(OpProfile::capability).toList();
+  }
 
   private Production() {}
 

@@ -19,8 +19,8 @@ public final class GpuOption {
       names = "--gpu",
       defaultValue = "H200",
       description =
-          "the GPU to plan for: H200, H100, A100, RTX 4090, L4, RTX 5090;"
-              + " default: ${DEFAULT-VALUE}")
+          "the GPU to plan for: H200, H100, A100, RTX 4090, L4, RTX 5090, B200, RTX 6000 Ada,"
+              + " RTX 3090, A10, RTX 2080 Ti, T4, V100; default: ${DEFAULT-VALUE}")
   private String name;
 
   /**

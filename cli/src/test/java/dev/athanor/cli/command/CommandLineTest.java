@@ -104,9 +104,9 @@ class CommandLineTest {
           ptx matmul --dtype a=f16 | athanor ptx: --dtype a=f16: --shape a=… is missing
           ptx matmul --shape a=4,4 --shape b=4,4 --attr alpha=x | athanor ptx: attribute "alpha" must be a finite number, got "x"
           ptx matmul --shape a=4,4 --shape b=4,4 --assemble gpu | athanor ptx: --assemble gpu: "gpu" is not a target; write sm_80 or sm_90a
-          ptx matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor ptx: --gpu B200: expected one of H200, H100, A100, RTX 4090, L4, RTX 5090
+          ptx matmul --shape a=4,4 --shape b=4,4 --gpu P100 | athanor ptx: --gpu P100: expected one of H200, H100, A100, RTX 4090, L4, RTX 5090, B200, RTX 6000 Ada, RTX 3090, A10, RTX 2080 Ti, T4, V100
           profile frob | athanor profile: unknown op "frob"; athanor ops lists the ops
-          profile matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor profile: --gpu B200: expected one of H200, H100, A100, RTX 4090, L4, RTX 5090
+          profile matmul --shape a=4,4 --shape b=4,4 --gpu P100 | athanor profile: --gpu P100: expected one of H200, H100, A100, RTX 4090, L4, RTX 5090, B200, RTX 6000 Ada, RTX 3090, A10, RTX 2080 Ti, T4, V100
           profile matmul --shape a=4,4 --shape b=4,4 --blocks 0 | athanor profile: --blocks 0: expected at least 1
           profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: expected one of matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_naive_nn, matmul_f32_128x64x8_nn_a16_b16_c16
           verify --device tpu | athanor verify: --device tpu: unknown device "tpu"; use auto, emulator, emulator:N, cuda or cuda:N
@@ -696,9 +696,9 @@ class CommandLineTest {
     var row = read(json).get("rows").get(0);
     // at most the peak of its tensor cores: 330 TFLOP/s with f32 accumulation
     assertThat(row.get("teraflops").doubleValue()).isBetween(1.0, 340.0);
-    assertThat(athanor("bench", "matmul", "--predict", "B200").err())
+    assertThat(athanor("bench", "matmul", "--predict", "P100").err())
         .startsWith(
-            "athanor bench: --predict B200: expected one of H200, H100, A100, RTX 4090, L4, RTX 5090");
+            "athanor bench: --predict P100: expected one of H200, H100, A100, RTX 4090, L4, RTX 5090, B200, RTX 6000 Ada, RTX 3090, A10, RTX 2080 Ti, T4, V100");
   }
 
   /** A small product takes as long as one launch; three batch dimensions need two launches. */

@@ -5,6 +5,7 @@ import dev.athanor.engine.analysis.Ceilings.Tensor;
 import dev.athanor.engine.device.Multiprocessor;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Warps;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -188,8 +189,173 @@ public record Gpu(String name, Target target, int multiprocessors, Ceilings ceil
                   Tensor.INT8, 2048),
               Map.of()));
 
+  /**
+   * What a product of tensor cores reaches without them: in 32 lanes, a product of 16 × 8 × 16
+   * takes 64 multiply-adds, as many conversions, and 32 exchanges at half the rate.
+   */
+  private static final int ON_LANES = 43;
+
+  /** The same for bytes, of which an instruction multiplies four. */
+  private static final int BYTES_ON_LANES = 170;
+
+  /**
+   * V100 SXM2 (NVIDIA Tesla V100 GPU Architecture whitepaper). No {@code mma.sync} of its tensor
+   * cores is in use.
+   */
+  public static final Gpu V100 =
+      new Gpu(
+          "V100",
+          new Target(70, false),
+          80,
+          new Ceilings(
+              1.53e9,
+              Dram.assumed(9.0e11),
+              6L << 20,
+              2048,
+              64,
+              128,
+              32,
+              64,
+              16,
+              Map.of(Tensor.F16, 1024, Tensor.F16_IN_F16, 1024),
+              Map.of(
+                  Tensor.F16, ON_LANES,
+                  Tensor.F16_IN_F16, ON_LANES,
+                  Tensor.BF16, ON_LANES,
+                  Tensor.TF32, ON_LANES,
+                  Tensor.INT8, BYTES_ON_LANES)));
+
+  /** T4 (NVIDIA Turing GPU Architecture whitepaper). */
+  public static final Gpu T4 =
+      new Gpu("T4", new Target(75, false), 40, turing(1.59e9, 3.2e11, 4L << 20, 1024, 1024));
+
+  /** GeForce RTX 2080 Ti (NVIDIA Turing GPU Architecture whitepaper). */
+  public static final Gpu RTX_2080_TI =
+      new Gpu(
+          "RTX 2080 Ti", new Target(75, false), 68, turing(1.545e9, 6.16e11, 11L << 19, 1408, 512));
+
+  private static Ceilings turing(
+      double clock, double bandwidth, long l2Bytes, double l2BytesPerCycle, int f16) {
+    return new Ceilings(
+        clock,
+        Dram.assumed(bandwidth),
+        l2Bytes,
+        l2BytesPerCycle,
+        64,
+        128,
+        2,
+        64,
+        16,
+        Map.of(Tensor.F16, f16, Tensor.F16_IN_F16, 1024, Tensor.INT8, 2048),
+        Map.of(Tensor.BF16, ON_LANES, Tensor.TF32, ON_LANES));
+  }
+
+  /** A10 (NVIDIA A10 data sheet). */
+  public static final Gpu A10 =
+      new Gpu(
+          "A10",
+          Target.SM_86,
+          72,
+          ampere(1.695e9, 6.0e11, 6L << 20, 3072, 64, tensor(1024, 1024, 0)));
+
+  /** GeForce RTX 3090 (NVIDIA Ampere GA102 GPU Architecture whitepaper). */
+  public static final Gpu RTX_3090 =
+      new Gpu(
+          "RTX 3090",
+          Target.SM_86,
+          82,
+          ampere(1.695e9, 9.36e11, 6L << 20, 3072, 64, tensor(512, 1024, 0)));
+
+  /** RTX 6000 Ada Generation (NVIDIA Ada GPU Architecture whitepaper). */
+  public static final Gpu RTX_6000_ADA =
+      new Gpu(
+          "RTX 6000 Ada",
+          Target.SM_89,
+          142,
+          ampere(2.505e9, 9.6e11, 96L << 20, 3072, 64, tensor(1024, 1024, 2048)));
+
+  private static Ceilings ampere(
+      double clock,
+      double bandwidth,
+      long l2Bytes,
+      double l2BytesPerCycle,
+      int integer,
+      Map<Tensor, Integer> tensor) {
+    return new Ceilings(
+        clock,
+        Dram.assumed(bandwidth),
+        l2Bytes,
+        l2BytesPerCycle,
+        128,
+        128,
+        2,
+        integer,
+        16,
+        tensor,
+        Map.of());
+  }
+
+  /** Returns the rates of tensor cores since Ampere; those of fp8 are 0 before Ada. */
+  private static Map<Tensor, Integer> tensor(int f16, int f16InF16, int fp8) {
+    var rates =
+        new EnumMap<Tensor, Integer>(
+            Map.of(
+                Tensor.F16, f16,
+                Tensor.F16_IN_F16, f16InF16,
+                Tensor.BF16, f16,
+                Tensor.TF32, f16 / 2,
+                Tensor.INT8, 2048));
+    if (fp8 > 0) {
+      rates.put(Tensor.FP8, fp8);
+    }
+    return rates;
+  }
+
+  /**
+   * B200 (NVIDIA Blackwell Architecture Technical Brief). What {@code mma.sync} reaches is assumed
+   * to be as on {@link #H100}.
+   */
+  public static final Gpu B200 =
+      new Gpu(
+          "B200",
+          new Target(100, false),
+          148,
+          new Ceilings(
+              1.85e9,
+              Dram.assumed(8.0e12),
+              126L << 20,
+              12_288,
+              128,
+              256,
+              64,
+              64,
+              16,
+              Map.of(
+                  Tensor.F16, 8192,
+                  Tensor.F16_IN_F16, 8192,
+                  Tensor.BF16, 8192,
+                  Tensor.TF32, 4096,
+                  Tensor.FP8, 16_384,
+                  Tensor.INT8, 16_384,
+                  Tensor.F64, 128),
+              HOPPER_MMA));
+
   /** Every GPU that is described here. */
-  public static final List<Gpu> ALL = List.of(H200, H100, A100, RTX_4090, L4, RTX_5090);
+  public static final List<Gpu> ALL =
+      List.of(
+          H200,
+          H100,
+          A100,
+          RTX_4090,
+          L4,
+          RTX_5090,
+          B200,
+          RTX_6000_ADA,
+          RTX_3090,
+          A10,
+          RTX_2080_TI,
+          T4,
+          V100);
 
   /** A warp's registers come in units of this many. */
   private static final int REGISTER_UNIT = 256;
@@ -236,7 +402,7 @@ public record Gpu(String name, Target target, int multiprocessors, Ceilings ceil
     int byRegisters = of.registers() / warpRegisters / WARP_UNIT * WARP_UNIT / blockWarps;
     int byShared =
         of.sharedBytes()
-            / (Math.ceilDiv(shared + Multiprocessor.RESERVED_SHARED_BYTES, SHARED_UNIT)
+            / (Math.max(1, Math.ceilDiv(shared + of.reservedSharedBytes(), SHARED_UNIT))
                 * SHARED_UNIT);
     int byWarps = of.warps() / blockWarps;
     int resident = Math.min(Math.min(of.blocks(), byWarps), Math.min(byRegisters, byShared));

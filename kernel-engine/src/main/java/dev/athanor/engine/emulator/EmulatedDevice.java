@@ -373,9 +373,11 @@ public final class EmulatedDevice implements Device {
     int shared =
         launch.kernel().kernel().staticSharedBytes()
             + launch.dynamicSharedBytes()
-            + Multiprocessor.RESERVED_SHARED_BYTES;
+            + each.reservedSharedBytes();
     int resident =
-        Math.min(each.blocks(), Math.min(each.warps() / warps, each.sharedBytes() / shared));
+        Math.min(
+            each.blocks(),
+            Math.min(each.warps() / warps, each.sharedBytes() / Math.max(1, shared)));
     return (long) MULTIPROCESSORS * resident;
   }
 

@@ -36,7 +36,20 @@ class CeilingsTest {
     "RTX 5090, 2.407, F16_IN_F16, 419",
     "RTX 5090, 2.407, TF32, 104.8",
     "RTX 5090, 2.407, FP8, 419",
-    "RTX 5090, 2.407, INT8, 838"
+    "RTX 5090, 2.407, INT8, 838",
+    "V100, 1.53, F16, 125",
+    "T4, 1.59, F16, 65",
+    "T4, 1.59, INT8, 130",
+    "RTX 2080 Ti, 1.545, F16, 53.8",
+    "RTX 2080 Ti, 1.545, F16_IN_F16, 107.6",
+    "A10, 1.695, BF16, 125",
+    "A10, 1.695, INT8, 250",
+    "RTX 3090, 1.695, F16, 71",
+    "RTX 3090, 1.695, TF32, 35.6",
+    "RTX 6000 Ada, 2.505, F16, 364.2",
+    "RTX 6000 Ada, 2.505, FP8, 728.5",
+    "B200, 1.85, BF16, 2250",
+    "B200, 1.85, FP8, 4500"
   })
   void tensorCoreRatesMatchDataSheets(String name, double gigahertz, Tensor type, double peak) {
     var gpu = Gpu.named(name).orElseThrow();
@@ -52,7 +65,13 @@ class CeilingsTest {
     "A100, 19.5, 78, 9.7",
     "RTX 4090, 82.6, 82.6, 1.29",
     "L4, 30.3, 30.3, 0.47",
-    "RTX 5090, 104.8, 104.8, 1.64"
+    "RTX 5090, 104.8, 104.8, 1.64",
+    "V100, 15.7, 31.4, 7.8",
+    "T4, 8.1, 16.3, 0.25",
+    "RTX 2080 Ti, 13.45, 26.9, 0.42",
+    "A10, 31.2, 31.2, 0.49",
+    "RTX 3090, 35.6, 35.6, 0.56",
+    "RTX 6000 Ada, 91.1, 91.1, 1.42"
   })
   void coreRatesMatchDataSheets(String name, double f32, double f16, double f64) {
     var gpu = Gpu.named(name).orElseThrow();
@@ -67,7 +86,7 @@ class CeilingsTest {
   void findsGpusByNameVariants() {
     assertThat(Gpu.named("rtx4090")).contains(Gpu.RTX_4090);
     assertThat(Gpu.named("h200")).contains(Gpu.H200);
-    assertThat(Gpu.named("B200")).isEmpty();
+    assertThat(Gpu.named("P100")).isEmpty();
     assertThat(Gpu.A100.ceilings().tensorRate(Tensor.FP8, 108)).isZero();
   }
 

@@ -11,6 +11,7 @@ import dev.athanor.engine.ptx.legal.Legalizer;
 import dev.athanor.engine.ptx.text.Parser;
 import java.util.Arrays;
 import java.util.Random;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -49,6 +50,7 @@ class LegalizerTest {
             "cvt.rn.bf16x2.f32 %r20, %f10, %f11;",
             "@!%p1 cvt.rn.bf16x2.f32 %r20, %f10, %f11;",
             "cvt.rn.f16x2.f32 %r20, %f10, %f11;",
+            "cvt.rna.tf32.f32 %r20, %f10;",
             "fma.rn.bf16x2 %r20, %r10, %r11, %r12;",
             "@%p1 fma.rn.bf16x2 %r20, %r10, %r11, %r12;",
             "max.NaN.f32 %f20, %f10, %f11; mov.b32 %r20, %f20;",
@@ -132,7 +134,62 @@ class LegalizerTest {
     assertThat(run(target, body, in)).isEqualTo(run(Target.SM_90, body, in));
   }
 
-  static Stream<String> products() {
+  static Stream<Arguments> loads() {
+    return Stream.of("x1", "x2", "x4")
+        .flatMap(count -> Stream.of(count, count + ".trans"))
+        .map(shape -> {
+          int count = shape.charAt(1) - '0';
+          var results =
+              IntStream.range(0, count)
+                  .mapToObj(i -> "%r" + (30 + i))
+                  .collect(Collectors.joining(",", "{", "}"));
+          return Arguments.of(
+              "ldmatrix.sync.aligned.m8n8.%s.shared.b16 %s, [%%r21+16];".formatted(shape, results));
+        });
+  }
+
+  @ParameterizedTest
+  @MethodSource("loads")
+  void loadsMatrices(String load) {
+    var body =
+        LOADS
+            + """
+            mov.u32 %r22, tile; mad.lo.u32 %r22, %r0, 32, %r22;
+            st.shared.v4.u32 [%r22], {%r10,%r11,%r12,%r13};
+            st.shared.v4.u32 [%r22+16], {%r14,%r15,%r16,%r17};
+            mov.u32 %r23, 30; sub.u32 %r23, %r23, %r0; max.s32 %r23, %r23, 0;
+            mov.u32 %r21, tile; mad.lo.u32 %r21, %r23, 32, %r21;
+            mov.u32 %r31, 0; mov.u32 %r32, 0; mov.u32 %r33, 0;
+            bar.sync 0;
+            """
+            + load
+            + """
+            mad.lo.u32 %r30, %r31, 3, %r30; mad.lo.u32 %r30, %r32, 5, %r30;
+            mad.lo.u32 %r20, %r33, 7, %r30;
+            """
+            + STORE;
+    var in = new Random(9).ints((long) THREADS * WORDS).toArray();
+    assertThat(run(VOLTA, body, in)).isEqualTo(run(Target.SM_90, body, in));
+  }
+
+  static Stream<Arguments> products() {
+    return Stream.concat(
+        turing().map(product -> Arguments.of(product, TURING)),
+        volta().map(product -> Arguments.of(product, VOLTA)));
+  }
+
+  private static Stream<String> volta() {
+    return Stream.concat(
+        turing()
+            .filter(product -> !product.contains("4.s4") && !product.contains("f16.f16.f16.f16")),
+        Stream.of(
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f20,%f21,%f22,%f23},"
+                + " {%r10,%r11,%r12,%r13}, {%r14,%r15}, {%f30,%f30,%f30,%f30};",
+            "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f20,%f21,%f22,%f23},"
+                + " {%r10,%r11,%r12,%r13}, {%r14,%r15}, {%f30,%f30,%f30,%f30};"));
+  }
+
+  private static Stream<String> turing() {
     return Stream.of(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f20,%f21,%f22,%f23},"
             + " {%r10,%r11,%r12,%r13}, {%r14,%r15}, {%f30,%f30,%f30,%f30};",
@@ -154,7 +211,7 @@ class LegalizerTest {
 
   @ParameterizedTest
   @MethodSource("products")
-  void multipliesMatrices(String product) {
+  void multipliesMatrices(String product, Target target) {
     var body =
         LOADS
             + "mov.f32 %f30, 0f40A00000; mov.u32 %r29, 1;"
@@ -170,22 +227,27 @@ class LegalizerTest {
             mad.lo.u32 %r20, %r33, 17, %r30;
             """
             + STORE;
-    boolean halves = product.contains(".f16.f16");
     var random = new Random(7);
     for (int round = 0; round < 20; round++) {
       // sums of small numbers are exact
-      var in =
-          random
-              .ints((long) THREADS * WORDS)
-              .map(bits -> halves ? small(bits) << 16 | small(bits >> 8) : bits)
-              .toArray();
-      assertThat(run(TURING, body, in)).isEqualTo(run(Target.SM_90, body, in));
+      var in = random.ints((long) THREADS * WORDS).map(bits -> factor(product, bits)).toArray();
+      assertThat(run(target, body, in)).isEqualTo(run(Target.SM_90, body, in));
     }
   }
 
-  /** Returns the bits of an f16 from -4 to 3. */
-  private static int small(int bits) {
-    return Float.floatToFloat16((bits & 7) - 4) & 0xFFFF;
+  /** Returns random bits for integers, else those of small whole numbers. */
+  private static int factor(String product, int bits) {
+    int low = (bits & 7) - 4;
+    int high = (bits >> 8 & 7) - 4;
+    if (product.contains("tf32")) {
+      return Float.floatToRawIntBits(low);
+    }
+    if (product.contains("bf16")) {
+      return Float.floatToRawIntBits(high) | Float.floatToRawIntBits(low) >>> 16;
+    }
+    return product.contains(".f16")
+        ? Float.floatToFloat16(high) << 16 | (Float.floatToFloat16(low) & 0xFFFF)
+        : bits;
   }
 
   private static int[] run(Target target, String body, int[] in) {

@@ -2,7 +2,6 @@ package dev.athanor.ops.attention;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
@@ -158,9 +157,6 @@ public final class FlashPlanner {
     var variant = variant(task, tile, splits);
     // without a mask, packed and unpacked heads use the same kernel
     var name = variant.name() + (task.packed() && !variant.packed() ? "_packed" : "");
-    if (!candidates.runs(Target.SM_80, name)) {
-      return;
-    }
     long blocks = blocks(task, tile) * splits;
     if (blocks > Integer.MAX_VALUE) {
       candidates.refuse(name, "requires %d blocks; the limit is 2^31 - 1".formatted(blocks));

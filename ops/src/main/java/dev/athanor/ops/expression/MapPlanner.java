@@ -2,7 +2,6 @@ package dev.athanor.ops.expression;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
@@ -68,16 +67,14 @@ record MapPlanner(
     }
     var candidates = new Candidates(op, capability);
     var first = (MapVariant) steps.getFirst().variant();
-    if (candidates.runs(Target.SM_80, first.name())) {
-      candidates.offer(
-          first.name(),
-          op, // each element has its own thread
-          Machine.of(capability).streaming(steps.size(), cost.bytes()),
-          "%d elements, %d per access, y = %s"
-              .formatted(output.shape().elements(), first.vector(), expression.text()),
-          steps,
-          0);
-    }
+    candidates.offer(
+        first.name(),
+        op, // each element has its own thread
+        Machine.of(capability).streaming(steps.size(), cost.bytes()),
+        "%d elements, %d per access, y = %s"
+            .formatted(output.shape().elements(), first.vector(), expression.text()),
+        steps,
+        0);
     return candidates.plans(Map.of("y", output), cost);
   }
 

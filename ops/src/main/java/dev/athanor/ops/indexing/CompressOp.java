@@ -2,7 +2,6 @@ package dev.athanor.ops.indexing;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -153,15 +152,13 @@ final class CompressOp implements SampledOp {
     var cost = Plan.Cost.of(0, inputs, outputs);
     var name = steps.getLast().variant().name();
     var candidates = new Candidates("compress of " + call.x.dtype().text(), capability);
-    if (candidates.runs(Target.SM_80, name)) {
-      long workspace = Math.max(1, extent) * (long) Integer.BYTES;
-      candidates.offer(
-          name,
-          Machine.of(capability).streaming(steps.size(), cost.bytes() + 2.0 * workspace),
-          "a prefix sum of %s and a copy".formatted(call.condition.shape()),
-          steps,
-          workspace);
-    }
+    long workspace = Math.max(1, extent) * (long) Integer.BYTES;
+    candidates.offer(
+        name,
+        Machine.of(capability).streaming(steps.size(), cost.bytes() + 2.0 * workspace),
+        "a prefix sum of %s and a copy".formatted(call.condition.shape()),
+        steps,
+        workspace);
     return candidates.plans(outputs, cost);
   }
 

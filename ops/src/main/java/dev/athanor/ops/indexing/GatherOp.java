@@ -2,7 +2,6 @@ package dev.athanor.ops.indexing;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -158,14 +157,12 @@ final class GatherOp implements SampledOp {
     var candidates = new Candidates("gather of " + table.dtype().text(), capability);
     var cost =
         new Plan.Cost(0, index.bytes() + 2.0 * Objects.requireNonNull(outputs.get("y")).bytes());
-    if (candidates.runs(Target.SM_80, variant.name())) {
-      candidates.offer(
-          variant.name(),
-          Machine.of(capability).streaming(steps.size(), cost.bytes()),
-          "%d rows of %d accesses each".formatted(rows, perRow),
-          steps,
-          0);
-    }
+    candidates.offer(
+        variant.name(),
+        Machine.of(capability).streaming(steps.size(), cost.bytes()),
+        "%d rows of %d accesses each".formatted(rows, perRow),
+        steps,
+        0);
     return candidates.plans(outputs, cost);
   }
 

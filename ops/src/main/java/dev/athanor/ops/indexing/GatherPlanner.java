@@ -2,7 +2,6 @@ package dev.athanor.ops.indexing;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
@@ -32,13 +31,11 @@ record GatherPlanner(String input, TensorType x, Lookup lookup) {
     var step = step(Indices.INDEX, index, Slot.input(Indices.INDEX), index.dtype());
     var candidates = new Candidates("%s of %s".formatted(op, x.dtype().text()), capability);
     var cost = new Plan.Cost(0, index.bytes() + 2.0 * output.bytes());
-    if (candidates.runs(Target.SM_80, step.variant().name())) {
-      candidates.offer(
-          Machine.of(capability).streaming(cost.bytes()),
-          "%d slices of %d accesses each"
-              .formatted(lookup.positions(), sliceBytes() / access(sliceBytes())),
-          step);
-    }
+    candidates.offer(
+        Machine.of(capability).streaming(cost.bytes()),
+        "%d slices of %d accesses each"
+            .formatted(lookup.positions(), sliceBytes() / access(sliceBytes())),
+        step);
     return candidates.plans(Map.of("y", output), cost);
   }
 

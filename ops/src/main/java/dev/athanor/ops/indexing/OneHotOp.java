@@ -2,7 +2,6 @@ package dev.athanor.ops.indexing;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -133,21 +132,19 @@ final class OneHotOp implements SampledOp {
     var candidates = new Candidates("one-hot of " + y.dtype().text(), capability);
     var outputs = Map.of("y", y);
     var cost = Plan.Cost.of(0, inputs, outputs);
-    if (candidates.runs(Target.SM_80, variant.name())) {
-      candidates.offer(
-          Machine.of(capability).streaming(cost.bytes()),
-          "vectors of %d elements".formatted(vectors.depth),
-          new Step(
-              variant,
-              Dim3.of(Math.ceilDiv(count, OneHotVariant.THREADS * OneHotVariant.DEPTH)),
-              OneHotVariant.THREADS,
-              0,
-              Arguments.ofInputs(Indices.INDEX, VALUES)
-                  .outputs("y")
-                  .with("count", count)
-                  .with("depth", (int) vectors.depth)
-                  .with("inner", (int) vectors.inner)));
-    }
+    candidates.offer(
+        Machine.of(capability).streaming(cost.bytes()),
+        "vectors of %d elements".formatted(vectors.depth),
+        new Step(
+            variant,
+            Dim3.of(Math.ceilDiv(count, OneHotVariant.THREADS * OneHotVariant.DEPTH)),
+            OneHotVariant.THREADS,
+            0,
+            Arguments.ofInputs(Indices.INDEX, VALUES)
+                .outputs("y")
+                .with("count", count)
+                .with("depth", (int) vectors.depth)
+                .with("inner", (int) vectors.inner)));
     return candidates.plans(outputs, cost);
   }
 

@@ -2,7 +2,6 @@ package dev.athanor.ops.indexing;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.OpException;
@@ -64,16 +63,13 @@ record ScatterPlanner(
     steps.add(last);
     var name = last.variant().name();
     var candidates = new Candidates("%s of %s".formatted(op, x.dtype().text()), capability);
-    if (candidates.runs(Target.SM_80, name)) {
-      double sorted = 2.0 * KEY_BYTES * count * (steps.size() - 1);
-      candidates.offer(
-          name,
-          Machine.of(capability).streaming(steps.size(), cost.bytes() + sorted),
-          "%d launches for %d updates of %d elements"
-              .formatted(steps.size(), count, lookup.width()),
-          steps,
-          2 * keyBytes);
-    }
+    double sorted = 2.0 * KEY_BYTES * count * (steps.size() - 1);
+    candidates.offer(
+        name,
+        Machine.of(capability).streaming(steps.size(), cost.bytes() + sorted),
+        "%d launches for %d updates of %d elements".formatted(steps.size(), count, lookup.width()),
+        steps,
+        2 * keyBytes);
     return candidates.plans(Map.of("y", x), cost);
   }
 

@@ -3,7 +3,6 @@ package dev.athanor.ops.lift;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.lift.JavaKernel;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -134,19 +133,17 @@ public final class KernelOp implements Op {
     var kernel = definition.kernel(call.dtype);
     var cost = Plan.Cost.of(definition.flops().applyAsDouble(call.sizes), inputs, outputs);
     var candidates = new Candidates(definition.name(), device);
-    if (candidates.runs(Target.SM_80, kernel.name())) {
-      var grid = grid(kernel, call, outputs);
-      var variant = new KernelVariant(kernel);
-      candidates.offer(
-          Machine.of(device).streaming(1, cost.bytes()),
-          "%s blocks of %s threads".formatted(grid, definition.block(kernel)),
-          new Step(
-              variant,
-              grid,
-              definition.block(kernel),
-              sharedBytes(call),
-              Arguments.inOrder(variant.build(), slots(kernel, call, inputs, outputs))));
-    }
+    var grid = grid(kernel, call, outputs);
+    var variant = new KernelVariant(kernel);
+    candidates.offer(
+        Machine.of(device).streaming(1, cost.bytes()),
+        "%s blocks of %s threads".formatted(grid, definition.block(kernel)),
+        new Step(
+            variant,
+            grid,
+            definition.block(kernel),
+            sharedBytes(call),
+            Arguments.inOrder(variant.build(), slots(kernel, call, inputs, outputs))));
     var plans = candidates.plans(outputs, cost);
     return definition
         .update()

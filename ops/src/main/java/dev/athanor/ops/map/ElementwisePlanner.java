@@ -1,7 +1,6 @@
 package dev.athanor.ops.map;
 
 import dev.athanor.engine.device.Capability;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
@@ -64,15 +63,13 @@ record ElementwisePlanner(
                 constants)
             .steps(most);
     var first = (ElementwiseVariant) steps.getFirst().variant();
-    if (candidates.runs(Target.SM_80, first.name())) {
-      candidates.offer(
-          first.name(),
-          op, // each element has its own thread
-          Machine.of(capability).streaming(steps.size(), cost.bytes()),
-          "%d elements, %d per access".formatted(output.shape().elements(), first.vector()),
-          steps,
-          0);
-    }
+    candidates.offer(
+        first.name(),
+        op, // each element has its own thread
+        Machine.of(capability).streaming(steps.size(), cost.bytes()),
+        "%d elements, %d per access".formatted(output.shape().elements(), first.vector()),
+        steps,
+        0);
     return candidates.plans(Map.of("y", output), cost);
   }
 }

@@ -2,7 +2,6 @@ package dev.athanor.ops.move;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -84,15 +83,13 @@ record CopyPlanner(
     }
     var cost = new Plan.Cost(0, elements * dtype().bytes());
     var first = steps.getFirst();
-    if (candidates.runs(Target.SM_80, first.variant().name())) {
-      candidates.offer(
-          first.variant().name(),
-          op, // copies are exact
-          Machine.of(capability).streaming(steps.size(), cost.bytes()),
-          "%d launches, the first of %d blocks".formatted(steps.size(), first.grid().x()),
-          steps,
-          0);
-    }
+    candidates.offer(
+        first.variant().name(),
+        op, // copies are exact
+        Machine.of(capability).streaming(steps.size(), cost.bytes()),
+        "%d launches, the first of %d blocks".formatted(steps.size(), first.grid().x()),
+        steps,
+        0);
     return candidates.plans(outputs, cost);
   }
 

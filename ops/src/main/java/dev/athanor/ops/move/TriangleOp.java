@@ -2,7 +2,6 @@ package dev.athanor.ops.move;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.OpDescription.Attribute;
@@ -83,14 +82,12 @@ public final class TriangleOp extends CopyOp {
     var steps = steps(x, variant, diagonal, ElementwiseSteps.MOST);
     var cost = Plan.Cost.of(0, inputs, outputs);
     var candidates = new Candidates("triangle of " + x.dtype().text(), capability);
-    if (candidates.runs(Target.SM_80, variant.name())) {
-      candidates.offer(
-          variant.name(),
-          Machine.of(capability).streaming(steps.size(), cost.bytes()),
-          "%d launches".formatted(steps.size()),
-          steps,
-          0);
-    }
+    candidates.offer(
+        variant.name(),
+        Machine.of(capability).streaming(steps.size(), cost.bytes()),
+        "%d launches".formatted(steps.size()),
+        steps,
+        0);
     return candidates.plans(outputs, cost);
   }
 

@@ -2,7 +2,6 @@ package dev.athanor.ops.move;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -263,14 +262,12 @@ public final class UpdateOp implements SampledOp {
                 .with("slices", (int) slices));
     var cost = new Plan.Cost(0, at.bytes() + 2.0 * x.bytes());
     var candidates = new Candidates("copy of " + x.dtype().text(), capability);
-    if (candidates.runs(Target.SM_80, variant.name())) {
-      candidates.offer(
-          variant.name(),
-          Machine.of(capability).streaming(1, cost.bytes()),
-          "%d rows of %d accesses each".formatted(rows, perRow),
-          List.of(step),
-          0);
-    }
+    candidates.offer(
+        variant.name(),
+        Machine.of(capability).streaming(1, cost.bytes()),
+        "%d rows of %d accesses each".formatted(rows, perRow),
+        List.of(step),
+        0);
     return candidates.plans(outputs, cost);
   }
 

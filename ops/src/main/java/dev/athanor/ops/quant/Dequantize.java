@@ -2,7 +2,6 @@ package dev.athanor.ops.quant;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -206,10 +205,8 @@ public final class Dequantize implements SampledOp {
     var name = step.variant().name();
     var outputs = Map.of("y", problem.y);
     var cost = Plan.Cost.of((double) problem.y.shape().elements(), inputs, outputs);
-    if (candidates.runs(Target.SM_80, name)) {
-      candidates.offer(
-          Machine.of(capability).streaming(cost.bytes()), "one thread per 16 bytes of y", step);
-    }
+    candidates.offer(
+        Machine.of(capability).streaming(cost.bytes()), "one thread per 16 bytes of y", step);
     return candidates.plans(outputs, cost);
   }
 

@@ -3,7 +3,6 @@ package dev.athanor.ops.quant;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -122,11 +121,9 @@ public final class QuantizeInt8 implements SampledOp {
     int blocksX = Checks.requireThreads("x", x, rows);
     var candidates = new Candidates("quantize-int8", capability);
     var row = new QuantizeVariant(QuantizeVariant.Pass.ROWS, x.dtype(), vector);
-    if (candidates.runs(Target.SM_80, row.name())) {
-      offerRows(candidates, row, x, blocksX, vectors, capability);
-      if (!perRow) {
-        offerParts(candidates, x, vector, vectors, capability);
-      }
+    offerRows(candidates, row, x, blocksX, vectors, capability);
+    if (!perRow) {
+      offerParts(candidates, x, vector, vectors, capability);
     }
     return candidates.plans(outputs, Plan.Cost.of(3.0 * x.shape().elements(), inputs, outputs));
   }

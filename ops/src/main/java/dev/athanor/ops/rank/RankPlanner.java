@@ -3,7 +3,6 @@ package dev.athanor.ops.rank;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
@@ -162,7 +161,7 @@ final class RankPlanner {
     var name = steps.getFirst().variant().name();
     if (mostBlocks > Integer.MAX_VALUE) {
       candidates.refuse(name, "requires %d blocks; the limit is 2^31 - 1".formatted(mostBlocks));
-    } else if (candidates.runs(Target.SM_80, name)) {
+    } else {
       var how = "%d %s".formatted(steps.size(), steps.size() == 1 ? "launch" : "launches");
       candidates.offer(name, microseconds, how, steps, workspaceBytes);
     }

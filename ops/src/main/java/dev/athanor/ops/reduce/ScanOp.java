@@ -3,7 +3,6 @@ package dev.athanor.ops.reduce;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -113,7 +112,7 @@ record ScanOp(Reduction reduction) implements SampledOp {
     if (blocks > Integer.MAX_VALUE) {
       candidates.refuse(
           variant.name(), "requires %d blocks; the limit is 2^31 - 1".formatted(blocks));
-    } else if (candidates.runs(Target.SM_80, variant.name())) {
+    } else {
       candidates.offer(
           microseconds(variant, extents, blocks, Machine.of(capability)),
           "%d blocks".formatted(blocks),

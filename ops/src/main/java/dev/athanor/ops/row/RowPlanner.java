@@ -3,7 +3,6 @@ package dev.athanor.ops.row;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.OpException;
@@ -137,14 +136,12 @@ public record RowPlanner(long rows, long groups, int access, int values) {
         .ifPresent(chosen -> {
           var made = split.apply(chosen);
           var name = made.steps.getLast().variant().name();
-          if (candidates.runs(Target.SM_80, name)) {
-            candidates.offer(
-                name,
-                microseconds(chosen, machine, cost),
-                "rows split into %d parts, two launches".formatted(chosen.parts),
-                made.steps,
-                made.workspaceBytes);
-          }
+          candidates.offer(
+              name,
+              microseconds(chosen, machine, cost),
+              "rows split into %d parts, two launches".formatted(chosen.parts),
+              made.steps,
+              made.workspaceBytes);
         });
     return candidates.plans(outputs, cost);
   }
@@ -162,16 +159,14 @@ public record RowPlanner(long rows, long groups, int access, int values) {
               .findFirst()
               .orElseThrow()
               .name();
-      if (candidates.runs(Target.SM_80, name)) {
-        var work = work(tile, cost.bytes() / rows, machine);
-        long blocks = Math.ceilDiv(rows, tile.rows());
-        candidates.offer(
-            name,
-            microseconds(tile, cost.bytes() / rows, machine),
-            "%d blocks, %d per multiprocessor".formatted(blocks, machine.resident(work)),
-            made.steps,
-            made.workspaceBytes);
-      }
+      var work = work(tile, cost.bytes() / rows, machine);
+      long blocks = Math.ceilDiv(rows, tile.rows());
+      candidates.offer(
+          name,
+          microseconds(tile, cost.bytes() / rows, machine),
+          "%d blocks, %d per multiprocessor".formatted(blocks, machine.resident(work)),
+          made.steps,
+          made.workspaceBytes);
     }
     return candidates;
   }

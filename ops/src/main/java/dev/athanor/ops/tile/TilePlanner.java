@@ -17,8 +17,8 @@ import java.util.Optional;
 import java.util.function.Function;
 
 /**
- * Chooses tiles for products {@code c[m, n] = a·b} on tensor cores with {@code mma.sync} (sm_80 and
- * later) or {@code wgmma} (sm_90a) and estimates their time. A block computes a tile of c.
+ * Chooses tiles for products {@code c[m, n] = a·b} with {@code mma.sync} or {@code wgmma} (sm_90a)
+ * and estimates their time. A block computes a tile of c.
  *
  * @param k extent of the summation
  * @param products number of products per launch
@@ -99,7 +99,8 @@ public record TilePlanner(
     for (var tile : tiles) {
       var product = TileProduct.of(tile, a, b, tile.ofGroups() ? Factors.PLAIN : factors());
       var kernel = name.apply(product);
-      if (candidates.runs(target(tile), kernel)) {
+      var newer = target(tile).filter(target -> !candidates.runs(target, kernel));
+      if (newer.isEmpty()) {
         refusal(product)
             .ifPresentOrElse(
                 reason -> candidates.refuse(kernel, reason), () -> suitable.add(product));
@@ -116,8 +117,11 @@ public record TilePlanner(
     return a.dtype() == DType.F16 || a.dtype() == DType.BF16;
   }
 
-  private Target target(TensorTile tile) {
-    return tile.ofGroups() ? Target.SM_90A : isFp8() ? Target.SM_89 : Target.SM_80;
+  /** Returns the target whose instructions a tile needs; others have replacements. */
+  private Optional<Target> target(TensorTile tile) {
+    return tile.ofGroups()
+        ? Optional.of(Target.SM_90A)
+        : isFp8() ? Optional.of(Target.SM_89) : Optional.empty();
   }
 
   private Factors factors() {

@@ -33,9 +33,13 @@ class MachineTest {
     "NVIDIA A100-SXM4-80GB, 80, A100",
     "NVIDIA GeForce RTX 4090, 89, RTX 4090",
     "NVIDIA L4, 89, L4",
-    "NVIDIA A10, 86, RTX 4090",
+    "NVIDIA A10, 86, A10",
+    "NVIDIA A40, 86, RTX 3090",
+    "Tesla T4, 75, T4",
+    "Quadro RTX 8000, 75, RTX 2080 Ti",
+    "Tesla V100-SXM2-16GB, 70, V100",
     "NVIDIA GeForce RTX 5080, 120, RTX 5090",
-    "NVIDIA B200, 100, H200"
+    "NVIDIA B200, 100, B200"
   })
   void usesTheRatesOfTheMostSimilarGpu(String name, int sm, String gpu) {
     assertThat(Machine.of(named(name, new Target(sm, false), 100)).gpu().name()).isEqualTo(gpu);

@@ -46,7 +46,8 @@ public final class Legalizer {
     for (var statement : kernel.body()) {
       if (statement instanceof Instruction given && !target.canRun(given.since().target())) {
         sequence.begin(given);
-        Replacements.of(given).ifPresentOrElse(each -> each.write(sequence), sequence::keep);
+        Replacements.of(given, target)
+            .ifPresentOrElse(write -> write.accept(sequence), sequence::keep);
       } else {
         sequence.keep(statement);
       }

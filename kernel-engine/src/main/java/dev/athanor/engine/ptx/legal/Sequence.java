@@ -21,7 +21,9 @@ import org.jspecify.annotations.Nullable;
 final class Sequence {
 
   private final String prefix;
+  private final List<Statement> prologue = new ArrayList<>();
   private final List<Statement> statements = new ArrayList<>();
+  private @Nullable Lane lane;
   private @Nullable Instruction given;
   private int names;
 
@@ -47,8 +49,41 @@ final class Sequence {
     return taken.stream().anyMatch(name -> name.contains(prefix));
   }
 
+  /** Returns the statements; those that compute the place of a lane are first. */
   List<Statement> statements() {
-    return Collections.unmodifiableList(statements);
+    var all = new ArrayList<>(prologue);
+    all.addAll(statements);
+    return Collections.unmodifiableList(all);
+  }
+
+  /** Returns the place of each lane, which the kernel computes once. */
+  Lane lane() {
+    var known = lane;
+    if (known == null) {
+      int body = statements.size();
+      known = Lane.of(this);
+      var computed = statements.subList(body, statements.size());
+      prologue.addAll(computed);
+      computed.clear();
+      lane = known;
+    }
+    return known;
+  }
+
+  /** Returns the value that a register has in a lane of the warp. */
+  Register shuffle(Operand register, Register from) {
+    return compute(
+        RegisterClass.B32, "shfl.sync.idx.b32", register, from, literal(31), literal(-1));
+  }
+
+  /** Returns the address of a memory operand of the replaced instruction. */
+  Register address(int index) {
+    var address = (Operand.Address) operand(index);
+    var base =
+        address.base() instanceof Register register
+            ? register
+            : compute(RegisterClass.B32, "mov.u32", address.base());
+    return compute(RegisterClass.B32, "add.u32", base, literal(Math.toIntExact(address.offset())));
   }
 
   /** Begins the replacement of an instruction. */

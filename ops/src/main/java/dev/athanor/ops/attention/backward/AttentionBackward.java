@@ -2,7 +2,6 @@ package dev.athanor.ops.attention.backward;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -127,9 +126,6 @@ public final class AttentionBackward implements SampledOp {
       var queries = variant(BackwardVariant.Of.QUERIES, tile, p);
       var keys = variant(BackwardVariant.Of.KEYS, tile, p);
       var name = keys.name();
-      if (!candidates.runs(Target.SM_80, name)) {
-        continue;
-      }
       long blocks = blocks(p.queries(), tile) * p.batch() * p.heads();
       long keyBlocks = blocks(p.keys(), tile) * p.batch() * p.sharedHeads() * keys.parts();
       long rows = (long) p.batch() * p.heads() * p.queries();

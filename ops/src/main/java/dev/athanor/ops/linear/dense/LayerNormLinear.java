@@ -2,7 +2,6 @@ package dev.athanor.ops.linear.dense;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -154,13 +153,11 @@ public final class LayerNormLinear implements SampledOp {
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var problem = problem(inputs, attributes);
     var candidates = new Candidates("layer-norm-linear", capability);
-    if (candidates.runs(Target.SM_80, "layer-norm-linear")) {
-      if (problem.dtype == DType.F32) {
-        offerFma(problem, candidates, capability);
-      } else {
-        for (var shape : SHAPES) {
-          offerTensor(problem, shape, candidates, capability);
-        }
+    if (problem.dtype == DType.F32) {
+      offerFma(problem, candidates, capability);
+    } else {
+      for (var shape : SHAPES) {
+        offerTensor(problem, shape, candidates, capability);
       }
     }
     var outputs = Map.of("y", problem.output());

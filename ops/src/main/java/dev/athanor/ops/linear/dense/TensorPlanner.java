@@ -20,7 +20,7 @@ import java.util.Optional;
 import java.util.function.ToDoubleFunction;
 
 /**
- * Offers the tensor-core kernels, which use {@code mma.sync} and need sm_80 or later.
+ * Offers the tensor-core kernels, which use {@code mma.sync}.
  *
  * @param inputs the factors themselves, or copies with aligned rows
  */

@@ -3,7 +3,6 @@ package dev.athanor.ops.linear.gemv;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
@@ -38,9 +37,6 @@ public final class GemvPlanner {
   public static void offer(GemvProblem problem, Capability capability, Candidates candidates) {
     for (int lanes : problem.product().transposeA() ? List.of(32) : LANES_OF_A_ROW) {
       var variant = new GemvVariant(problem.product(), problem.access(), lanes);
-      if (!candidates.runs(Target.SM_80, variant.name())) {
-        continue;
-      }
       long blocks =
           (long) Math.ceilDiv(problem.outputs(), variant.outputs())
               * problem.batch().productsPerLaunch();

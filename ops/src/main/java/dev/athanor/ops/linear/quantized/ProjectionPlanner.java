@@ -3,7 +3,6 @@ package dev.athanor.ops.linear.quantized;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
@@ -96,16 +95,14 @@ final class ProjectionPlanner {
       weightBytes += weights == null ? 0 : weights.bytes();
     }
     var planner = new ProjectionPlanner(op, problem, weightBytes, device);
-    if (planner.candidates.runs(Target.SM_80, op)) {
-      switch (problem.packing()) {
-        case Packing.Block block -> planner.offerRows(block);
-        case Packing.AlongN along when !PairedStaging.decodes(along) -> planner.offerColumns(along);
-        default -> Int4GemvPlan.of(problem, weightBytes, device).forEach(planner::offerInt4);
-      }
-      boolean blocksAsSingles =
-          problem.packing() instanceof Packing.Block && problem.in() == DType.F32;
-      (blocksAsSingles ? SHAPES_FOR_BLOCKS_AS_SINGLES : SHAPES).forEach(planner::offerTile);
+    switch (problem.packing()) {
+      case Packing.Block block -> planner.offerRows(block);
+      case Packing.AlongN along when !PairedStaging.decodes(along) -> planner.offerColumns(along);
+      default -> Int4GemvPlan.of(problem, weightBytes, device).forEach(planner::offerInt4);
     }
+    boolean blocksAsSingles =
+        problem.packing() instanceof Packing.Block && problem.in() == DType.F32;
+    (blocksAsSingles ? SHAPES_FOR_BLOCKS_AS_SINGLES : SHAPES).forEach(planner::offerTile);
     var outputs = problem.outputs();
     return planner.candidates.plans(outputs, Plan.Cost.of(problem.flops(), inputs, outputs));
   }
