@@ -2,6 +2,7 @@ package dev.athanor.ops;
 
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.bench.Suites;
 import dev.athanor.ops.profile.OpProfile;
 import java.io.IOException;

@@ -51,6 +51,8 @@ class LegalizerTest {
             "@!%p1 cvt.rn.bf16x2.f32 %r20, %f10, %f11;",
             "cvt.rn.f16x2.f32 %r20, %f10, %f11;",
             "cvt.rna.tf32.f32 %r20, %f10;",
+            "cvt.u16.u32 %rs1, %r10; cvt.rn.f16x2.e4m3x2 %r20, %rs1;",
+            "cvt.u16.u32 %rs1, %r10; @%p1 cvt.rn.f16x2.e5m2x2 %r20, %rs1;",
             "fma.rn.bf16x2 %r20, %r10, %r11, %r12;",
             "@%p1 fma.rn.bf16x2 %r20, %r10, %r11, %r12;",
             "max.NaN.f32 %f20, %f10, %f11; mov.b32 %r20, %f20;",

@@ -202,7 +202,6 @@ public final class Dequantize implements SampledOp {
     var problem = problem(inputs, attributes);
     var candidates = new Candidates("dequantize", capability);
     var step = problem.step.get();
-    var name = step.variant().name();
     var outputs = Map.of("y", problem.y);
     var cost = Plan.Cost.of((double) problem.y.shape().elements(), inputs, outputs);
     candidates.offer(

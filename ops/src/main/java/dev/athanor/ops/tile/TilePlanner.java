@@ -99,8 +99,7 @@ public record TilePlanner(
     for (var tile : tiles) {
       var product = TileProduct.of(tile, a, b, tile.ofGroups() ? Factors.PLAIN : factors());
       var kernel = name.apply(product);
-      var newer = target(tile).filter(target -> !candidates.runs(target, kernel));
-      if (newer.isEmpty()) {
+      if (!tile.ofGroups() || candidates.runs(Target.SM_90A, kernel)) {
         refusal(product)
             .ifPresentOrElse(
                 reason -> candidates.refuse(kernel, reason), () -> suitable.add(product));
@@ -115,13 +114,6 @@ public record TilePlanner(
    */
   private boolean suitsGroups() {
     return a.dtype() == DType.F16 || a.dtype() == DType.BF16;
-  }
-
-  /** Returns the target whose instructions a tile needs; others have replacements. */
-  private Optional<Target> target(TensorTile tile) {
-    return tile.ofGroups()
-        ? Optional.of(Target.SM_90A)
-        : isFp8() ? Optional.of(Target.SM_89) : Optional.empty();
   }
 
   private Factors factors() {

@@ -39,6 +39,50 @@ final class Arithmetic {
     return out.compute(B32, "cvt.u32.u16", half);
   }
 
+  /** Converts two e5m2, which are the upper halves of f16. */
+  static void fromE5m2(Sequence out) {
+    var bytes = bytes(out);
+    canonical(out, bytes, bytes, 0x7C00);
+  }
+
+  /** Converts two e4m3: moves exponent and fraction to those of f16, whose bias is greater by 8. */
+  static void fromE4m3(Sequence out) {
+    var bytes = bytes(out);
+    var sign = out.compute(B32, "and.b32", bytes, literal(0x8000_8000));
+    var magnitude = out.compute(B32, "and.b32", bytes, literal(0x7F00_7F00));
+    var moved = out.compute(B32, "shr.u32", magnitude, literal(1));
+    var small = out.compute(B32, "or.b32", sign, moved);
+    var number =
+        out.compute(B32, "mul.rn.f16x2", small, out.compute(B32, "mov.b32", literal(0x5C00_5C00)));
+    canonical(out, number, bytes, 0x7EFF);
+  }
+
+  /** Returns two bytes in the upper halves of 16 bits each. */
+  private static Register bytes(Sequence out) {
+    var bytes = out.compute(B32, "cvt.u32.u16", out.operand(1));
+    return out.compute(B32, "prmt.b32", bytes, literal(0), literal(0x1404));
+  }
+
+  /**
+   * Writes two f16, each the canonical NaN where the magnitude of the byte in the upper half of 16
+   * bits exceeds a limit.
+   */
+  private static void canonical(Sequence out, Register numbers, Register bytes, int limit) {
+    var low = maskOfNaN(out, bytes, 0, limit);
+    var high = maskOfNaN(out, bytes, 16, limit);
+    var mask = out.compute(B32, "or.b32", low, high);
+    var kept = out.compute(B32, "not.b32", mask);
+    var number = out.compute(B32, "and.b32", numbers, kept);
+    var nan = out.compute(B32, "and.b32", mask, literal(0x7FFF_7FFF));
+    out.guarded("or.b32", out.operand(0), number, nan);
+  }
+
+  private static Register maskOfNaN(Sequence out, Register bytes, int from, int limit) {
+    var magnitude = out.compute(B32, "bfe.u32", bytes, literal(from), literal(15));
+    var isNaN = out.compute(PRED, "setp.gt.u32", magnitude, literal(limit));
+    return out.compute(B32, "selp.b32", literal(0xFFFF << from), literal(0), isNaN);
+  }
+
   /** Converts one f32 to bits in the lower half of a register. */
   interface Narrowing {
     Register apply(Sequence out, Operand value);

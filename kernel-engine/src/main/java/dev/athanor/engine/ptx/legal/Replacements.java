@@ -41,6 +41,8 @@ final class Replacements {
           Replacement.of("cvt.rn.bf16x2.f32", out -> Arithmetic.pack(out, Arithmetic::bf16)),
           Replacement.of("cvt.rn.f16x2.f32", out -> Arithmetic.pack(out, Arithmetic::f16)),
           Replacement.of("cvt.rna.tf32.f32", Arithmetic::toTf32),
+          Replacement.of("cvt.rn.f16x2.e4m3x2", Arithmetic::fromE4m3),
+          Replacement.of("cvt.rn.f16x2.e5m2x2", Arithmetic::fromE5m2),
           Replacement.of("fma.rn.bf16x2", Arithmetic::fmaOfBf16Pairs),
           Replacement.of("max.NaN.f32", out -> Arithmetic.orNaN(out, "max.f32")),
           Replacement.of("min.NaN.f32", out -> Arithmetic.orNaN(out, "min.f32")),

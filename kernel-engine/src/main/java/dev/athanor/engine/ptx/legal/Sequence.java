@@ -25,7 +25,11 @@ final class Sequence {
   private final List<Statement> statements = new ArrayList<>();
   private @Nullable Lane lane;
   private @Nullable Instruction given;
-  private int names;
+  private int registers;
+  private int labels;
+
+  /** Whether registers keep their values until the end of the kernel. */
+  private boolean areLasting;
 
   /** Creates an empty sequence, whose new names differ from all names of a kernel. */
   Sequence(Kernel kernel) {
@@ -61,7 +65,12 @@ final class Sequence {
     var known = lane;
     if (known == null) {
       int body = statements.size();
+      int used = registers;
+      registers = 0;
+      areLasting = true;
       known = Lane.of(this);
+      areLasting = false;
+      registers = used;
       var computed = statements.subList(body, statements.size());
       prologue.addAll(computed);
       computed.clear();
@@ -89,6 +98,7 @@ final class Sequence {
   /** Begins the replacement of an instruction. */
   void begin(Instruction replaced) {
     given = replaced;
+    registers = 0; // no replacement reads those of another
   }
 
   /** Adds a statement as it is. */
@@ -137,7 +147,9 @@ final class Sequence {
   }
 
   Register register(RegisterClass result) {
-    return new Register(result, "%" + prefix + names++);
+    return new Register(
+        result,
+        "%%%s%s_%s%d".formatted(prefix, areLasting ? "_lane" : "", result.word(), registers++));
   }
 
   /** Returns a predicate that is true where the replaced instruction executes and another holds. */
@@ -155,7 +167,7 @@ final class Sequence {
 
   /** Adds instructions that threads skip unless a condition holds. */
   void onlyIf(Register condition, Runnable instructions) {
-    var end = "$" + prefix + names++;
+    var end = "$" + prefix + labels++;
     add(new Guard(condition, true), "bra", new Operand.Symbol(end));
     instructions.run();
     statements.add(new Label(end, given().source()));

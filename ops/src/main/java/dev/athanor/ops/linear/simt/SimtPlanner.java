@@ -3,6 +3,7 @@ package dev.athanor.ops.linear.simt;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step;
@@ -200,6 +201,9 @@ public final class SimtPlanner {
    * @return whether the device can run it
    */
   private boolean whole(Variant variant, Unit unit, long blocks, BlockWork work) {
+    if (unit == Unit.MMA && !candidates.runs(Target.SM_80, variant.name())) {
+      return false;
+    }
     if (blocks > Integer.MAX_VALUE) {
       candidates.refuse(
           variant.name(), "requires %d blocks; the limit is 2^31 - 1".formatted(blocks));
