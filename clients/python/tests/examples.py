@@ -254,7 +254,10 @@ def copies() -> dict[str, Example]:
     image = random(2, 8, 3, 5)
     blocks = image.reshape(2, 2, 2, 2, 3, 5).transpose(0, 3, 4, 1, 5, 2).reshape(2, 2, 6, 10)
     expanded = np.broadcast_to(x[:, None], (3, 4, 8))
+    cache, newest = random(1, 2, 5, 3), random(1, 2, 2, 3)
+    appended = np.concatenate([cache[:, :, :1], newest, cache[:, :, 3:]], 2)
     table: dict[str, tuple[tuple[Any, ...], tuple[Values, ...], dict[str, Any]]] = {
+        "cache_append": ((cache, newest, np.array([3], np.int32)), (appended,), {}),
         "concat": (([x, y],), (np.concatenate([x, y], 1),), {"axis": 1}),
         "copy": ((x, y, np.array(5)), (np.concatenate([x[:, :5], y, x[:, 7:]], 1),), {"axis": 1}),
         "depth_to_space": ((image,), (blocks,), {"block": 2}),

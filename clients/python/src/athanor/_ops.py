@@ -47,6 +47,15 @@ class AttentionBackwardResult(NamedTuple, Generic[AnyTensor]):
     """[B, Hkv, Sk, Dv] or [B, Sk, Dv] or [Sk, Dv] of the dtype of q: the gradient with respect to v"""
 
 
+class CompressResult(NamedTuple, Generic[AnyTensor]):
+    """The outputs of `compress`."""
+
+    y: AnyTensor
+    """[…, N, …] of the dtype of x: the selected slices in order, then slices of zeros"""
+    count: AnyTensor
+    """[] of i64: the number of selected slices"""
+
+
 class LayerNormBackwardResult(NamedTuple, Generic[AnyTensor]):
     """The outputs of `layer_norm_backward`."""
 
@@ -620,6 +629,52 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def cache_append(
+        self,
+        cache: AnyTensor | Array,
+        x: AnyTensor | Array,
+        lengths: AnyTensor | Array,
+        block_table: AnyTensor | Array | None = None,
+        *,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Appends the newest keys or values of each sequence to a contiguous or paged cache.
+
+        y = cache, except y[b, h, lengths[b] − S + i, :] = x[b, h, i, :]; with block_table, position p of
+        sequence b is at y[block_table[b, ⌊p / blockSize⌋], h, p mod blockSize, :]
+
+        Args:
+            cache: [B, H, Smax, D] or [N, H, blockSize, D] with block_table of f64, f32, f16, bf16, e4m3,
+                e5m2, i64, i32, i16, i8, u8, u32, bool: the cache to change, or its blocks.
+            x: [B, H, S, D] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the keys
+                or values at the last S positions of each sequence; same dtype as cache.
+            lengths: [B] of i32: number of keys of each sequence, including those of x, as in
+                attention-decode; clamped to 0 … Smax (maxBlocks · blockSize with block_table). Elements of
+                x before position 0 are not written.
+            block_table: [B, maxBlocks] of i32 (optional): block indices of each sequence, in order; clamped
+                to 0 … N − 1. Sequences must not append to the same block.
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: [B, H, Smax, D] or [N, H, blockSize, D] with block_table of the dtype of cache: the cache
+                with x in it. Written into the tensor cache, only x is copied.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "cache-append",
+            {"cache": cache, "x": x, "lengths": lengths, "blockTable": block_table},
+            {},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def cast(
         self,
         x: AnyTensor | Array,
@@ -734,6 +789,47 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout,
         )
         return outputs["y"]
+
+    @method
+    def compress(
+        self,
+        x: AnyTensor | Array,
+        condition: AnyTensor | Array,
+        *,
+        axis: int = 0,
+        out: Sequence[AnyTensor | None] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[CompressResult[AnyTensor]]:
+        """Selects the slices along a dimension for which a condition is true.
+
+        y[i, n, j] = x[i, p[n], j] for n < count, or 0, where p are the indices of the true elements of
+        condition in order; NumPy and ONNX return only the first count slices
+
+        Args:
+            x: […, N, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the input
+                tensor.
+            condition: [M] of bool: whether each slice is selected; M is at most N, and slices from M on are
+                not selected.
+            axis: dimension of x whose slices are selected; negative values count from the end (default 0).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […, N, …] of the dtype of x: the selected slices in order, then slices of zeros.
+            count: [] of i64: the number of selected slices.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "compress",
+            {"x": x, "condition": condition},
+            {"axis": axis},
+            ["y", "count"],
+            out,
+            timeout,
+        )
+        return CompressResult(**outputs)
 
     @method
     def concat(
@@ -1317,22 +1413,27 @@ class Ops(ABC, Generic[AnyTensor]):
         table: AnyTensor | Array,
         index: AnyTensor | Array,
         *,
+        axis: int = 0,
         out: AnyTensor | None = None,
         timeout: float | None = None,
     ) -> Flow[AnyTensor]:
-        """Gathers rows of a table, such as token embeddings.
+        """Gathers slices along a dimension, such as token embeddings.
 
-        y[…, d] = table[index[…], d], or 0 if index[…] is not in 0 … V − 1
+        y[i, m, j] = table[i, index[m], j], or 0 if index[m] is out of range; i, m and j may be several
+        indices or none
 
         Args:
-            table: [V, D] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the table.
-            index: […] of i64, i32: row indices from 0 to V − 1; any other index yields zeros. NumPy and
-                ONNX count negative indices from the end; PyTorch rejects them.
+            table: […, V, …] of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool: the
+                table.
+            index: […i] of i64, i32: indices in the dimension axis, from −V to V − 1; negative ones count
+                from the end, except in dimension 0 of a table [V, D], where they yield zeros. Any other
+                index yields zeros.
+            axis: dimension of table that is indexed; negative values count from the end (default 0).
             out: an existing tensor to write to, with the dtype and shape of y.
             timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            y: […, D] of the dtype of table: the gathered rows, copied bit for bit.
+            y: […, …i, …] of the dtype of table: the slices, copied bit for bit.
 
         Raises:
             AthanorError: if the service rejects the call or cannot be reached.
@@ -1340,7 +1441,7 @@ class Ops(ABC, Generic[AnyTensor]):
         outputs = yield from self._run_op(
             "gather",
             {"table": table, "index": index},
-            {},
+            {"axis": axis},
             ["y"],
             out,
             timeout,
@@ -1695,11 +1796,12 @@ class Ops(ABC, Generic[AnyTensor]):
         y = gamma · (x - mean(x)) / √(mean((x - mean(x))²) + epsilon) + beta
 
         Args:
-            x: […, N] of f32, f16, bf16: the input rows; squares of differences from the mean are summed in
-                f32, which holds numbers from 2^-126 to 2^128.
-            gamma: [N] of f32, f16, bf16 (optional): scale factor of each column; default 1; same dtype as
-                x, or f32.
-            beta: [N] of f32, f16, bf16 (optional): offset of each column; default 0; same dtype as gamma.
+            x: […, N] of f64, f32, f16, bf16: the input rows; squares of differences from the mean are
+                summed in f32, which holds numbers from 2^-126 to 2^128; those of f64 in f64.
+            gamma: [N] of f64, f32, f16, bf16 (optional): scale factor of each column; default 1; same dtype
+                as x, or f32 unless x is f64.
+            beta: [N] of f64, f32, f16, bf16 (optional): offset of each column; default 0; same dtype as
+                gamma.
             epsilon: added to the variance; the default matches PyTorch and ONNX (default 1e-05; 0.0 to
                 1e+30).
             out: an existing tensor to write to, with the dtype and shape of y.
@@ -2984,12 +3086,13 @@ class Ops(ABC, Generic[AnyTensor]):
         (v - mean(v)) / √(mean((v - mean(v))²) + epsilon) + beta
 
         Args:
-            x: […, N] of f32, f16, bf16: the input rows; squares of differences from the mean are summed in
-                f32, which holds numbers from 2^-126 to 2^128.
-            residual: […, N] of f32, f16, bf16: the residual; same dtype as x.
-            gamma: [N] of f32, f16, bf16 (optional): scale factor of each column; default 1; same dtype as
-                x, or f32.
-            beta: [N] of f32, f16, bf16 (optional): offset of each column; default 0; same dtype as gamma.
+            x: […, N] of f64, f32, f16, bf16: the input rows; squares of differences from the mean are
+                summed in f32, which holds numbers from 2^-126 to 2^128; those of f64 in f64.
+            residual: […, N] of f64, f32, f16, bf16: the residual; same dtype as x.
+            gamma: [N] of f64, f32, f16, bf16 (optional): scale factor of each column; default 1; same dtype
+                as x, or f32 unless x is f64.
+            beta: [N] of f64, f32, f16, bf16 (optional): offset of each column; default 0; same dtype as
+                gamma.
             epsilon: added to the variance; the default matches PyTorch and ONNX (default 1e-05; 0.0 to
                 1e+30).
             order: whether the residual is added before (pre) or after (post) normalization (default pre).
@@ -3031,11 +3134,11 @@ class Ops(ABC, Generic[AnyTensor]):
         v / √(mean(v²) + epsilon)
 
         Args:
-            x: […, N] of f32, f16, bf16: the input rows; squares of a row are summed in f32, which holds
-                numbers from 2^-126 to 2^128.
-            residual: […, N] of f32, f16, bf16: the residual; same dtype as x.
-            gamma: [N] of f32, f16, bf16 (optional): scale factor of each column; default 1; same dtype as
-                x, or f32.
+            x: […, N] of f64, f32, f16, bf16: the input rows; squares of a row are summed in f32, which
+                holds numbers from 2^-126 to 2^128; those of f64 in f64.
+            residual: […, N] of f64, f32, f16, bf16: the residual; same dtype as x.
+            gamma: [N] of f64, f32, f16, bf16 (optional): scale factor of each column; default 1; same dtype
+                as x, or f32 unless x is f64.
             epsilon: added to the mean square. The default of PyTorch is the machine epsilon of the dtype of
                 x, that of ONNX 1e-5 (default 1e-06; 0.0 to 1e+30).
             order: whether the residual is added before (pre) or after (post) normalization (default pre).
@@ -3074,10 +3177,10 @@ class Ops(ABC, Generic[AnyTensor]):
         y = gamma · x / √(mean(x²) + epsilon)
 
         Args:
-            x: […, N] of f32, f16, bf16: the input rows; squares of a row are summed in f32, which holds
-                numbers from 2^-126 to 2^128.
-            gamma: [N] of f32, f16, bf16 (optional): scale factor of each column; default 1; same dtype as
-                x, or f32.
+            x: […, N] of f64, f32, f16, bf16: the input rows; squares of a row are summed in f32, which
+                holds numbers from 2^-126 to 2^128; those of f64 in f64.
+            gamma: [N] of f64, f32, f16, bf16 (optional): scale factor of each column; default 1; same dtype
+                as x, or f32 unless x is f64.
             epsilon: added to the mean square. The default of PyTorch is the machine epsilon of the dtype of
                 x, that of ONNX 1e-5 (default 1e-06; 0.0 to 1e+30).
             out: an existing tensor to write to, with the dtype and shape of y.
@@ -3356,33 +3459,45 @@ class Ops(ABC, Generic[AnyTensor]):
         logits: AnyTensor | Array,
         seed: AnyTensor | Array,
         counter: AnyTensor | Array | None = None,
+        counts: AnyTensor | Array | None = None,
         *,
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
         min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        frequency_penalty: float = 0.0,
+        presence_penalty: float = 0.0,
         out: AnyTensor | None = None,
         timeout: float | None = None,
     ) -> Flow[AnyTensor]:
-        """Draws a token from the softmax of each row of logits, after temperature, top-k, top-p and min-p.
+        """Draws a token from the softmax of each row of logits, after penalties, temperature, top-k, top-p and min-p.
 
         token[b] = argmaxᵥ logits[b, v] / temperature − ln(−ln uᵥ) over the tokens that top_k, then top_p,
         then min_p keep; the most probable token is always kept. uᵥ = (w + ½) / 2³², where w is word v mod 4
         of Philox-4x32-10 with the key seed[b] and the counter (⌊v / 4⌋, counter[b]). Rows with equal seeds
         and counters use the same random numbers, and the result does not depend on B or the device. Equal
-        scores are ordered by index, and a NaN counts as the greatest logit
+        scores are ordered by index, and a NaN counts as the greatest logit. Where counts[b, v] > 0, the
+        logit l is first replaced by (l > 0 ? l / repetition_penalty : l · repetition_penalty) −
+        frequency_penalty · counts[b, v] − presence_penalty, in f32
 
         Args:
             logits: [B, V] of f32, f16, bf16: the logits of each token.
             seed: [] or [B] of i64: the key of the random numbers, one for all rows or one for each.
             counter: [] or [B] of i64 (optional): the position of the token in its sequence, with as many
                 dimensions as seed; 0 if omitted.
+            counts: [B, V] of i32 (optional): how often each token has occurred; required by the penalties.
             temperature: divides the logits; 0 returns the greatest logit (default 1.0; at least 0.0).
             top_k: number of greatest logits to keep; 0 keeps all (default 0; 0 to 2147483647).
             top_p: keeps the fewest most probable tokens whose probabilities reach this sum; without top_k,
                 this sorts all V logits (default 1.0; 0.0 to 1.0).
             min_p: keeps tokens with at least this fraction of the greatest probability (default 0.0; 0.0 to
                 1.0).
+            repetition_penalty: divides positive logits of tokens that occurred, multiplies others (default
+                1.0).
+            frequency_penalty: subtracted from a logit for each occurrence of its token (default 0.0).
+            presence_penalty: subtracted from the logits of tokens that occurred at least once (default
+                0.0).
             out: an existing tensor to write to, with the dtype and shape of token.
             timeout: timeout of the call in seconds; that of the client if None.
 
@@ -3394,8 +3509,10 @@ class Ops(ABC, Generic[AnyTensor]):
         """
         outputs = yield from self._run_op(
             "sample",
-            {"logits": logits, "seed": seed, "counter": counter},
-            {"temperature": temperature, "topK": top_k, "topP": top_p, "minP": min_p},
+            {"logits": logits, "seed": seed, "counter": counter, "counts": counts},
+            {"temperature": temperature, "topK": top_k, "topP": top_p, "minP": min_p, "repetitionPenalty":
+             repetition_penalty, "frequencyPenalty": frequency_penalty, "presencePenalty":
+             presence_penalty},
             ["token"],
             out,
             timeout,
@@ -3767,8 +3884,8 @@ class Ops(ABC, Generic[AnyTensor]):
         y = exp(scale · x - m) / Σ exp(scale · x - m), where m is the maximum of scale · x
 
         Args:
-            x: […, N] of f32, f16, bf16: the logits. -infinity masks an element; NaN or +infinity makes the
-                row NaN.
+            x: […, N] of f64, f32, f16, bf16: the logits. -infinity masks an element; NaN or +infinity makes
+                the row NaN.
             scale: scale factor applied to x (default 1.0; 1e-30 to 1e+30).
             causal: whether row i of x[…, S, N] includes only elements up to i + N - S, so the last row
                 includes all; the others are masked, whatever their values (default False).
@@ -3809,8 +3926,8 @@ class Ops(ABC, Generic[AnyTensor]):
         where mask is 0 become 0, and the others are divided by 1 - probability
 
         Args:
-            x: […, N] of f32, f16, bf16: the logits. -infinity masks an element; NaN or +infinity makes the
-                row NaN.
+            x: […, N] of f64, f32, f16, bf16: the logits. -infinity masks an element; NaN or +infinity makes
+                the row NaN.
             mask: […, N] of u8, bool: 0 for elements to drop.
             scale: scale factor applied to x (default 1.0; 1e-30 to 1e+30).
             causal: whether row i of x[…, S, N] includes only elements up to i + N - S, so the last row

@@ -77,10 +77,15 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, Argu
    * memory, then the block, then the grid.
    */
   public Optional<String> refusal(Capability device) {
-    if (sharedBytes > device.sharedBytesPerBlockOptIn()) {
+    int limit = device.sharedBytesPerBlockOptIn();
+    int shared = sharedBytes;
+    if (shared > 0 && shared + device.sharedBytesPerBlock() > limit) {
+      shared += variant.build().staticSharedBytes(); // at most what a block has without opt-in
+    }
+    if (shared > limit) {
       return Optional.of(
           "requires %d bytes of shared memory; the limit per block on %s is %d"
-              .formatted(sharedBytes, device.name(), device.sharedBytesPerBlockOptIn()));
+              .formatted(shared, device.name(), limit));
     }
     if (block.count() > device.maxThreadsPerBlock()) {
       return Optional.of(

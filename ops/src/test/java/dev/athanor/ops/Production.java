@@ -30,8 +30,7 @@ public final class Production {
 
   /** The GPUs of the ledger, as planners see them. */
   public static final List<Capability> GPUS =
-      capabilities(
-          Gpu.H200, Gpu.H100, Gpu.A100, Gpu.RTX_4090, Gpu.L4, Gpu.RTX_5090, Gpu.T4, Gpu.V100);
+      capabilities(Gpu.H200, Gpu.H100, Gpu.A100, Gpu.RTX_4090, Gpu.L4, Gpu.RTX_5090);
 
   /** GPUs of other targets. */
   private static final List<Capability> OTHER_GPUS = capabilities(Gpu.A10, Gpu.B200);

@@ -148,7 +148,7 @@ public final class EmulateCommand implements Callable<Integer> {
                   ? ProfileReport.Launch.of(
                       profiler.profiles().getFirst(),
                       profiledFor,
-                      AssembledKernel.of(module, code, profiledFor))
+                      AssembledKernel.of(module, code.name(), profiledFor))
                   : null);
     } catch (DeviceException.LoadFailed | IllegalArgumentException e) {
       throw usageError(String.valueOf(e.getMessage()), e);

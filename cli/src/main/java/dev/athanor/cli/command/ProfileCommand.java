@@ -81,7 +81,7 @@ public final class ProfileCommand implements Callable<Integer> {
                   throw new IllegalStateException("the plan has no kernel " + launch.kernel());
                 }
                 return ProfileReport.Launch.of(
-                    launch, target, AssembledKernel.of(Module.of(kernel), kernel, target));
+                    launch, target, AssembledKernel.of(Module.of(kernel), kernel.name(), target));
               })
               .toList();
       var report = new ProfileReport(plan.kernel(), target.name(), plan.cost(), launches);

@@ -22,6 +22,7 @@ import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.check.Verifier;
 import dev.athanor.engine.ptx.check.Violation;
+import dev.athanor.engine.ptx.legal.Legalizer;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
@@ -144,14 +145,19 @@ public final class PtxCommand implements Callable<Integer> {
       return 0;
     }
     if (!json && !stats && !sass && target == null) {
-      plan.kernels().forEach(kernel -> text(kernel).forEach(out::println));
+      plan.kernels()
+          .forEach(kernel ->
+              text(Legalizer.legalize(kernel, capability.target())).forEach(out::println));
       return 0;
     }
     var codeTarget = target == null ? capability.target() : target;
     var kernels =
         plan.kernels().stream()
             .map(kernel ->
-                stats(kernel, target, sass ? machineCode(plan, kernel, codeTarget, wanted) : null))
+                stats(
+                    Legalizer.legalize(kernel, codeTarget),
+                    target,
+                    sass ? machineCode(plan, kernel, codeTarget, wanted) : null))
             .toList();
     if (json) {
       out.println(ResultFile.json(new Result(plan.kernel(), kernels, plan.explain())));
@@ -207,8 +213,8 @@ public final class PtxCommand implements Callable<Integer> {
     }
   }
 
-  private List<String> text(Kernel kernel) {
-    return KernelView.of(kernel).lines().stream()
+  private List<String> text(Module module) {
+    return KernelView.of(module).lines().stream()
         .map(line -> annotate ? annotated(line) : line.text())
         .toList();
   }
@@ -227,8 +233,8 @@ public final class PtxCommand implements Callable<Integer> {
   }
 
   private Stats stats(
-      Kernel kernel, @Nullable Target target, @Nullable MachineCodeReport machineCode) {
-    var module = Module.of(kernel);
+      Module module, @Nullable Target target, @Nullable MachineCodeReport machineCode) {
+    var kernel = module.kernels().getFirst();
     var ptx = module.toString();
     var liveness = Liveness.of(kernel);
     var mix =

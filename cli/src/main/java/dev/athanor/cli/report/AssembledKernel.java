@@ -12,6 +12,7 @@ import dev.athanor.engine.profile.Profile;
 import dev.athanor.engine.profile.Roofline;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.legal.Legalizer;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -26,7 +27,9 @@ import org.jspecify.annotations.Nullable;
 public record AssembledKernel(int registers, String source, @Nullable KernelCode code) {
 
   /** Assembles a kernel with the first assembler that accepts it. */
-  public static AssembledKernel of(Module module, Kernel kernel, Gpu gpu) {
+  public static AssembledKernel of(Module given, String name, Gpu gpu) {
+    var module = Legalizer.legalize(given, gpu.target());
+    var kernel = module.kernel(name).orElseThrow();
     return Stream.<Assembler>concat(JCudaAssembler.find().stream(), Ptxas.find().stream())
         .flatMap(assembler -> assembled(assembler, module, kernel, gpu).stream())
         .findFirst()

@@ -9,8 +9,8 @@ import dev.athanor.engine.analysis.sass.InstructionClass;
 import dev.athanor.engine.analysis.sass.InstructionCounts;
 import dev.athanor.engine.analysis.sass.MachineCode;
 import dev.athanor.engine.ptx.Kernel;
-import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.legal.Legalizer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -92,7 +92,7 @@ public record MachineCodeReport(
 
   private static MachineCode machineCode(Assembler assembler, Kernel kernel, Target target) {
     try {
-      return MachineCode.of(assembler, Module.of(kernel).toString(), target);
+      return MachineCode.of(assembler, Legalizer.legalize(kernel, target).toString(), target);
     } catch (Assembler.AssemblyException e) {
       throw new IllegalArgumentException(
           "--sass: %s%nIf it does not support %s, put ptxas of a newer CUDA toolkit on the PATH."

@@ -108,7 +108,7 @@ public record PredictReport(Build athanor, String gpu, long blocks, List<Row> ro
               .findFirst()
               .orElseThrow();
       var bounds =
-          AssembledKernel.of(Module.of(kernel), kernel, gpu)
+          AssembledKernel.of(Module.of(kernel), kernel.name(), gpu)
               .bounds(launch, gpu, dramBytes)
               .bounds();
       double micros = bounds.isEmpty() ? 0 : 1e6 * bounds.getFirst().seconds();

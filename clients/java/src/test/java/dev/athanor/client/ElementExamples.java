@@ -186,6 +186,10 @@ final class ElementExamples {
                 5,
                 3,
                 6));
+    var cache = MATRIX.reshape(1, 1, 2, 2);
+    var newest = part.reshape(1, 1, 1, 2);
+    var lengths = HostTensor.of(new int[] {2}, 1);
+    examples.put("cache-append", o -> near(o.cacheAppend(cache, newest, lengths), 1, 2, 5, 6));
     examples.put(
         "gather-elements", o -> near(o.gatherElements(MATRIX, index, p -> p.axis(1)), 2, 3));
     examples.put("gather-nd", o -> near(o.gatherNd(MATRIX, index), 3, 4, 1, 2));

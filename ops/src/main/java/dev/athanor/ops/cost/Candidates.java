@@ -18,6 +18,9 @@ import java.util.stream.Collectors;
 /** The candidate plans that a planner considers: offered with their cost, or rejected. */
 public final class Candidates {
 
+  /** The oldest target that kernels are rewritten for. */
+  private static final Target OLDEST = new Target(70, false);
+
   private final String op;
   private final Capability device;
   private final List<Candidate> all = new ArrayList<>();
@@ -75,6 +78,9 @@ public final class Candidates {
       String how,
       List<Step> steps,
       long workspaceBytes) {
+    if (!runs(OLDEST, name)) {
+      return this;
+    }
     var refusal = steps.stream().flatMap(step -> step.refusal(device).stream()).findFirst();
     if (refusal.isPresent()) {
       return refuse(name, refusal.get());

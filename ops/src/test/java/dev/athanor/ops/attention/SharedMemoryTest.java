@@ -179,7 +179,7 @@ class SharedMemoryTest {
   /** The order is: shapes, target, shared memory, block, grid. */
   @Test
   void reportsProblemsInOrder() {
-    var old = TestDevices.of(Target.of("sm_75"), 40, 16_384);
+    var old = TestDevices.of(Target.of("sm_61"), 40, 16_384);
     assertThatThrownBy(() -> plans(DType.F32, 577, old))
         .isInstanceOf(OpException.TooLarge.class)
         .hasMessage(
@@ -187,8 +187,8 @@ class SharedMemoryTest {
                 + " is 576");
     assertThatThrownBy(() -> plans(DType.F32, 256, old))
         .hasMessage(
-            "test device (sm_75) cannot compute this attention of f32: requires sm_80; the"
-                + " device is sm_75; f32 uses CUDA cores");
+            "test device (sm_61) cannot compute this attention of f32: requires sm_70; the"
+                + " device is sm_61; f32 uses CUDA cores");
     var small = TestDevices.of(Target.SM_80, 40, 16_384);
     var tall = Dim3.of(1, 65_536);
     assertThatThrownBy(() -> offered(small, 16_385, 2048, tall))

@@ -176,10 +176,10 @@ class RefusalsTest {
             op.plans(
                 Map.of("x", f32(3)),
                 Attributes.of(op.description(), Map.of()),
-                TestDevices.of(Target.of("sm_75"), 40, 65_536)))
+                TestDevices.of(Target.of("sm_61"), 40, 65_536)))
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
         .hasMessage(
-            "test device (sm_75) cannot compute this relu of f32: requires sm_80; the device"
-                + " is sm_75");
+            "test device (sm_61) cannot compute this relu of f32: requires sm_70; the device"
+                + " is sm_61");
   }
 }

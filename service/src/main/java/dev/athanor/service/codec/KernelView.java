@@ -39,17 +39,17 @@ public record KernelView(
   @JsonInclude(JsonInclude.Include.NON_NULL)
   public record Line(String text, @Nullable String source, @Nullable Integer live) {}
 
-  public static KernelView of(Kernel kernel) {
-    return of(kernel, null);
+  public static KernelView of(Module module) {
+    return of(module, null);
   }
 
   /**
-   * Returns the view of a kernel.
+   * Returns the view of a module of one kernel.
    *
    * @param target the target of the machine code; null for none
    */
-  static KernelView of(Kernel kernel, @Nullable Target target) {
-    var module = Module.of(kernel);
+  static KernelView of(Module module, @Nullable Target target) {
+    var kernel = module.kernels().getFirst();
     var liveness = Liveness.of(kernel);
     return new KernelView(
         kernel.name(),

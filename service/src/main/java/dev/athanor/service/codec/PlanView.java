@@ -1,6 +1,8 @@
 package dev.athanor.service.codec;
 
+import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.legal.Legalizer;
 import dev.athanor.ops.Plan;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -24,17 +26,20 @@ public record PlanView(
   /**
    * Returns the view of a plan.
    *
+   * @param device the device that runs the plan
    * @param target the target of the machine code; null for none
    */
   public static PlanView of(
-      String op, String device, String problem, Plan plan, @Nullable Target target) {
+      String op, Capability device, String problem, Plan plan, @Nullable Target target) {
     return new PlanView(
         op,
-        device,
+        device.id(),
         problem,
         plan.kernel(),
         plan.explain(),
-        plan.kernels().stream().map(kernel -> KernelView.of(kernel, target)).toList(),
+        plan.kernels().stream()
+            .map(kernel -> KernelView.of(Legalizer.legalize(kernel, device.target()), target))
+            .toList(),
         SourceView.of(plan.kernels()));
   }
 }

@@ -95,7 +95,7 @@ class OpController {
     var device = runtimes.first();
     var target = assembles(request) ? device.device().capability().target() : null;
     answer(
-        PlanView.of(name, device.id(), problem, runner.plan(op, problem), target),
+        PlanView.of(name, device.device().capability(), problem, runner.plan(op, problem), target),
         request,
         response);
   }

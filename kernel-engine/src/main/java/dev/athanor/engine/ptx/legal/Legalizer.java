@@ -15,6 +15,11 @@ public final class Legalizer {
 
   private Legalizer() {}
 
+  /** Returns a module of one kernel for a target, as {@link #legalize(Module, Target)} does. */
+  public static Module legalize(Kernel kernel, Target target) {
+    return legalize(Module.of(kernel), target);
+  }
+
   /**
    * Returns a module for a target: the module itself if the target runs it, otherwise one whose
    * kernels are rewritten. Instructions without a replacement remain, and the module then still
@@ -24,8 +29,8 @@ public final class Legalizer {
     if (target.canRun(module.target()) || !module.functions().isEmpty()) {
       return module;
     }
-    var kernels = module.kernels().stream().map(kernel -> legalize(kernel, target)).toList();
-    var version = module.version();
+    var kernels = module.kernels().stream().map(kernel -> rewritten(kernel, target)).toList();
+    var version = Module.PORTABLE;
     var least = target;
     for (var kernel : kernels) {
       for (var instruction : kernel.instructions().toList()) {
@@ -41,7 +46,7 @@ public final class Legalizer {
     return a.compareTo(b) >= 0 ? a : b;
   }
 
-  private static Kernel legalize(Kernel kernel, Target target) {
+  private static Kernel rewritten(Kernel kernel, Target target) {
     var sequence = new Sequence(kernel);
     for (var statement : kernel.body()) {
       if (statement instanceof Instruction given && !target.canRun(given.since().target())) {

@@ -3,6 +3,7 @@ package dev.athanor.engine.ptx.legal;
 import static dev.athanor.engine.ptx.RegisterClass.B16;
 import static dev.athanor.engine.ptx.RegisterClass.B32;
 import static dev.athanor.engine.ptx.RegisterClass.F32;
+import static dev.athanor.engine.ptx.legal.Sequence.literal;
 
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;
@@ -74,28 +75,36 @@ final class Products {
 
   /**
    * Multiplies without tensor cores. The lanes of a row of a have the elements of its row; those of
-   * a column of b, the elements of its column. Each lane collects those of its results.
+   * a column of b, the elements of its column. Each lane collects those of its results in a loop,
+   * since kernels have hundreds of products.
    */
   static void onLanes(Sequence out) {
     var types = out.given().modifiers().types();
     var a = out.elements(1);
     var b = out.elements(2);
     var d = out.elements(0);
-    var sums = new ArrayList<>(out.elements(3));
-    int halves = a.size() / b.size();
-    for (int lane = 0; lane < Lane.ROW_LANES; lane++) {
-      var ofRow = shuffled(out, a, out.lane().ofRow(lane));
-      for (int column = 0; column < 2; column++) {
-        var ofColumn = shuffled(out, b, out.lane().ofColumn(column, lane));
-        for (int half = 0; half < halves; half++) {
-          for (int step = 0; step < b.size(); step++) {
-            var factor = ofRow.get(halves * step + half);
-            int at = 2 * half + column;
-            sums.set(at, added(out, types, factor, ofColumn.get(step), sums.get(at)));
-          }
-        }
-      }
+    var place = out.lane();
+    var sums = alike(out, d);
+    for (int i = 0; i < d.size(); i++) {
+      out.add(null, "mov.b32", sums.get(i), out.elements(3).get(i));
     }
+    int halves = a.size() / b.size();
+    out.loop(
+        place.count(),
+        lane -> {
+          var ofRow = shuffled(out, a, out.compute(B32, "add.u32", place.ofRow(), lane));
+          var first = out.compute(B32, "add.u32", place.ofColumn(), lane);
+          for (int column = 0; column < 2; column++) {
+            var from = out.compute(B32, "add.u32", first, literal(Lane.ROW_LANES * column));
+            var ofColumn = shuffled(out, b, from);
+            for (int step = 0; step < b.size(); step++) {
+              for (int half = 0; half < halves; half++) {
+                var sum = sums.get(2 * half + column);
+                add(out, types, ofRow.get(halves * step + half), ofColumn.get(step), sum);
+              }
+            }
+          }
+        });
     for (int i = 0; i < d.size(); i++) {
       out.guarded("mov.b32", d.get(i), sums.get(i));
     }
@@ -106,19 +115,17 @@ final class Products {
   }
 
   /** Adds the products of the elements of two registers to a sum. */
-  private static Register added(
-      Sequence out, List<Type> types, Register a, Register b, Operand sum) {
+  private static void add(Sequence out, List<Type> types, Register a, Register b, Register sum) {
     if (types.getFirst() == Type.S32) {
       var opcode = "dp4a.%s.%s".formatted(whole(types.get(1)), whole(types.get(2)));
-      return out.compute(B32, opcode, a, b, sum);
+      out.add(null, opcode, sum, a, b, sum);
+      return;
     }
     var left = floats(out, types.get(1), a);
     var right = floats(out, types.get(2), b);
-    Operand result = sum;
     for (int i = 0; i < left.size(); i++) {
-      result = out.compute(F32, "fma.rn.f32", left.get(i), right.get(i), result);
+      out.add(null, "fma.rn.f32", sum, left.get(i), right.get(i), sum);
     }
-    return (Register) result;
   }
 
   private static String whole(Type type) {

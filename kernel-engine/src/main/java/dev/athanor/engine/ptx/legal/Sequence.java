@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -171,6 +172,18 @@ final class Sequence {
     add(new Guard(condition, true), "bra", new Operand.Symbol(end));
     instructions.run();
     statements.add(new Label(end, given().source()));
+  }
+
+  /** Adds instructions that are repeated with a register that counts from 0. */
+  void loop(Register count, Consumer<Register> body) {
+    var at = register(RegisterClass.B32);
+    add(null, "mov.b32", at, literal(0));
+    var again = "$" + prefix + labels++;
+    statements.add(new Label(again, given().source()));
+    body.accept(at);
+    add(null, "add.u32", at, at, literal(1));
+    var more = compute(RegisterClass.PRED, "setp.lt.u32", at, count);
+    add(new Guard(more, false), "bra", new Operand.Symbol(again));
   }
 
   static Immediate literal(int value) {

@@ -181,35 +181,25 @@ class MatmulPlannerTest {
             MATMUL.plan(
                 inputs(DType.F32, 3, 4, 5),
                 attributes(Map.of()),
-                TestDevices.of(Target.of("sm_75"), 40, 65_536)))
+                TestDevices.of(Target.of("sm_61"), 40, 65_536)))
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
         .hasMessage(
-            "test device (sm_75) cannot compute this product of f32: requires sm_80; the"
-                + " device is sm_75; f32 uses CUDA cores");
+            "test device (sm_61) cannot compute this product of f32: requires sm_70; the"
+                + " device is sm_61; f32 uses CUDA cores");
   }
 
-  @Test
-  void rejectsDevicesWithoutTheTensorCores() {
-    assertThatThrownBy(() ->
-            MATMUL.plan(
-                inputs(DType.F16, 64, 64, 64),
-                attributes(Map.of()),
-                TestDevices.of(Target.of("sm_70"), 80, 98_304)))
-        .isInstanceOf(OpException.UnsupportedOnDevice.class)
-        .hasMessageStartingWith("test device (sm_70) cannot compute this product of f16: ")
-        .hasMessageContaining("requires sm_80; the device is sm_70");
-  }
-
-  @Test
-  void fp8NeedsSm89() {
-    assertThatThrownBy(() ->
-            MATMUL.plan(
-                inputs(DType.E5M2, 64, 64, 64),
-                attributes(Map.of()),
-                TestDevices.of(Target.SM_86, 84, 101_376)))
-        .isInstanceOf(OpException.UnsupportedOnDevice.class)
-        .hasMessageStartingWith("test device (sm_86) cannot compute this product of e5m2: ")
-        .hasMessageContaining("requires sm_89; the device is sm_86");
+  /** Kernels for newer tensor cores are rewritten. */
+  @ParameterizedTest
+  @CsvSource({
+    "F16, 70, matmul_f16_",
+    "BF16, 75, matmul_bf16_",
+    "E5M2, 86, matmul_e5m2_",
+    "E4M3, 70, matmul_e4m3_"
+  })
+  void usesTheTilesOfTensorCoresOnOlderDevices(DType dtype, int sm, String kernel) {
+    var device = TestDevices.of(new Target(sm, false), 80, 65_536);
+    var plan = MATMUL.plan(inputs(dtype, 64, 64, 64), attributes(Map.of()), device);
+    assertThat(plan.kernel()).startsWith(kernel);
   }
 
   @Test

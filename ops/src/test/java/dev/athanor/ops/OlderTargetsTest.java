@@ -1,0 +1,75 @@
+package dev.athanor.ops;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.analysis.Assembler;
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.analysis.JCudaAssembler;
+import dev.athanor.engine.analysis.Ptxas;
+import dev.athanor.engine.ptx.check.Verifier;
+import dev.athanor.engine.ptx.legal.Legalizer;
+import dev.athanor.ops.profile.OpProfile;
+import dev.athanor.testing.Programs;
+import dev.athanor.testing.TestTier;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Assembles what a T4 and a V100 run in production: kernels rewritten for Turing and Volta. */
+@Tag(TestTier.THOROUGH_TAG)
+class OlderTargetsTest {
+
+  private static final boolean SWEEP = TestTier.current() == TestTier.SWEEP;
+
+  /** Kernels of an op and a GPU that are assembled without the sweep. */
+  private static final int SAMPLE = 2;
+
+  /** Bytes that kernels of an op may spill, whose products without tensor cores need registers. */
+  private static final Map<String, Integer> MOST_SPILLED =
+      Map.of("attention-backward", 40, "attention-decode", 48);
+
+  static Stream<Arguments> opsAndGpus() {
+    return OpsTest.ops().stream()
+        .flatMap(op -> Stream.of(Gpu.T4, Gpu.V100).map(gpu -> Arguments.of(op, gpu)));
+  }
+
+  /** ptxas 13 assembles for Turing and later; the compiler of CUDA 12 in JCuda for Volta too. */
+  private static Assembler assembler(Gpu gpu) {
+    Optional<? extends Assembler> found =
+        gpu.target().sm() < 75 ? JCudaAssembler.find() : Ptxas.find();
+    return Programs.require(found, "an assembler for " + gpu.target(), "install a CUDA toolkit");
+  }
+
+  @ParameterizedTest
+  @MethodSource("opsAndGpus")
+  void firstChoicesAssembleWithoutSpills(String name, Gpu gpu) {
+    var op = Catalogue.load().find(name).orElseThrow();
+    var device = OpProfile.capability(gpu);
+    var kernels = new TreeMap<String, Variant>();
+    Production.planned(op).stream()
+        .flatMap(problem -> Production.plans(problem, device).stream().limit(1))
+        .flatMap(plan -> plan.steps().stream())
+        .forEach(step -> kernels.put(step.variant().name(), step.variant()));
+    assertThat(kernels).as("kernels of %s on a %s", name, gpu.name()).isNotEmpty();
+    var assembler = assembler(gpu);
+    var spilled = new ConcurrentSkipListMap<String, Integer>();
+    kernels.values().parallelStream()
+        .limit(SWEEP ? Long.MAX_VALUE : SAMPLE)
+        .forEach(variant -> {
+          var module = Legalizer.legalize(variant.build(), gpu.target());
+          assertThat(gpu.target().canRun(module.target())).as(variant.name()).isTrue();
+          Verifier.verify(module);
+          var usage = assembler.assemble(module.toString(), gpu.target()).of(variant.name());
+          if (usage.spillStoreBytes() > MOST_SPILLED.getOrDefault(name, 0)) {
+            spilled.put(variant.name(), usage.spillStoreBytes());
+          }
+        });
+    assertThat(spilled).as("bytes spilled for %s", gpu.target()).isEmpty();
+  }
+}
