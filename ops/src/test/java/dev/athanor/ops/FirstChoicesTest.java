@@ -9,6 +9,7 @@ import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.legal.Legalizer;
 import dev.athanor.ops.check.Check;
 import dev.athanor.ops.check.Verification;
 import dev.athanor.testing.Programs;
@@ -140,7 +141,7 @@ class FirstChoicesTest {
           var line = new StringBuilder(hash(module)).append("  ").append(name).append(' ');
           for (var target : targets.getOrDefault(name, Set.of())) {
             var own = module.target().equals(Target.SM_90A) ? Target.SM_90A : target;
-            var judged = LedgerEntry.assemble(ptxas, name, module, own);
+            var judged = LedgerEntry.assemble(ptxas, name, Legalizer.legalize(module, own), own);
             line.append(' ').append(judged.entry());
             if (!judged.faults().isEmpty()) {
               faults.put(name + " for " + target, judged.faults());
