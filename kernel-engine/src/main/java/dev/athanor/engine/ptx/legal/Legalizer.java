@@ -23,10 +23,12 @@ public final class Legalizer {
   /**
    * Returns a module for a target: the module itself if the target runs it, otherwise one whose
    * kernels are rewritten. Instructions without a replacement remain, and the module then still
-   * requires a newer target.
+   * requires a newer target, as does one that says so without need.
    */
   public static Module legalize(Module module, Target target) {
-    if (target.canRun(module.target()) || !module.functions().isEmpty()) {
+    if (target.canRun(module.target())
+        || !module.functions().isEmpty()
+        || isForNewerDevices(module, target)) {
       return module;
     }
     var kernels = module.kernels().stream().map(kernel -> rewritten(kernel, target)).toList();
@@ -40,6 +42,17 @@ public final class Legalizer {
       }
     }
     return new Module(version, least, module.variables(), module.functions(), kernels);
+  }
+
+  /**
+   * Returns whether a module has no instruction that the target lacks, but is for a newer one than
+   * {@link Module#of} chooses at least.
+   */
+  private static boolean isForNewerDevices(Module module, Target target) {
+    return !Target.SM_80.canRun(module.target())
+        && module.kernels().stream()
+            .flatMap(Kernel::instructions)
+            .allMatch(each -> target.canRun(each.since().target()));
   }
 
   private static Version newer(Version a, Version b) {

@@ -32,6 +32,7 @@ class MnemonicsTest {
   private static final List<String> WRITERS =
       List.of(
           "ptx.table.",
+          "ptx.legal.",
           "author.",
           "lift.emit.",
           "lift.intrinsic.",
