@@ -162,7 +162,7 @@ class BindingsTest {
   }
 
   @Test
-  void onlyElementwiseOpsAndCopyWorkInPlace() {
+  void onlyElementwiseOpsAndCopiesWorkInPlace() {
     var expressions = ExpressionOps.all().stream().map(op -> op.description().name()).toList();
     assertThat(
             Catalogue.load().all().stream()
@@ -173,6 +173,7 @@ class BindingsTest {
         .containsExactlyInAnyOrder(
             "add",
             "bias-activation",
+            "cache-append",
             "cast",
             "copy",
             "geglu",
