@@ -101,18 +101,6 @@ class InPlaceTest {
     }
   }
 
-  @Test
-  void rejectsOutputsWithoutElements() {
-    problem(
-        json("{\"inputs\": {\"x\": {\"handle\": \"%s\"}}, \"attributes\": {\"sizes\": [0, 2]}}"
-                .formatted(matrix()))
-            .post("/ops/split"),
-        400,
-        "shape-mismatch",
-        "outputs.y0",
-        "output \"y0\" would have shape [0, 2]; the service stores and returns only tensors with elements");
-  }
-
   /** Doubles a tensor in place, with further members of the target and a header. */
   private Response twice(String handle, String conditions) {
     return json("{\"inputs\": {\"x\": {\"handle\": \"%1$s\"}}, \"attributes\": {\"factor\": 2}, \"outputs\": {\"y\": {\"into\": \"%1$s\"%2$s}}}"
