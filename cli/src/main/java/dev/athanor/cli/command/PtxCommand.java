@@ -91,7 +91,7 @@ public final class PtxCommand implements Callable<Integer> {
       paramLabel = "GPU",
       description =
           "plans for a GPU, present or not, instead of the device: H200, H100, A100, RTX"
-              + " 4090, L4, RTX 5090")
+              + " 4090, L4, RTX 5090, B200, RTX 6000 Ada, RTX 3090, A10, RTX 2080 Ti, T4, V100")
   private @Nullable String gpu;
 
   @Option(

@@ -124,7 +124,7 @@ class ConsoleRunTest extends BrowserTest {
           matmul?transposeA=yes      | transposeA must be true or false; got yes.
           matmul?activation=arc      | activation must be one of none, relu, gelu, gelu-tanh, silu; got arc.
           matmul?size=3              | matmul has no parameter size; it has M, K, N, transposeA, transposeB, alpha, activation, outDtype, precision, a, b, bias.
-          softmax?x=i64              | x must be a handle t_…, one of f32, f16, bf16, which a shape may follow, such as f32[8,8]; got i64.
+          softmax?x=i64              | x must be a handle t_…, one of f64, f32, f16, bf16, which a shape may follow, such as f32[8,8]; got i64.
           relu?x=f32[2,zero]         | “zero” is not an extent. A shape is positive integers separated by commas, such as 8, 16.
           """)
   void explainsWrongLinks(String link, String message) {
