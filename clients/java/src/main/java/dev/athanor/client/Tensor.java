@@ -86,6 +86,10 @@ public final class Tensor implements Operand, AutoCloseable {
           "The tensor has %d bytes, more than a buffer holds; download it in parts."
               .formatted(byteSize()));
     }
+    if (byteSize() == 0) { // nothing to read, but the tensor must exist
+      var known = Futures.keeping(this, session.describe(handle()));
+      return Futures.map(known, info -> HostTensor.wrap(dtype(), shape(), ByteBuffer.allocate(0)));
+    }
     var data = ByteBuffer.allocate((int) byteSize());
     return Futures.map(downloadAsync(0, data), done -> HostTensor.wrap(dtype(), shape(), data));
   }
