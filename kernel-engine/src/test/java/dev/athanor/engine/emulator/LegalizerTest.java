@@ -64,7 +64,7 @@ class LegalizerTest {
   @MethodSource("conversions")
   void converts(String body, Target target) {
     var random = new Random(3);
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < 20; round++) {
       var in = random.ints((long) THREADS * WORDS).map(bits -> number(random, bits)).toArray();
       assertThat(run(target, LOADS + body + STORE, in))
           .isEqualTo(run(Target.SM_90, LOADS + body + STORE, in));

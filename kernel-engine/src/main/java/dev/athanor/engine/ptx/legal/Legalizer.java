@@ -23,7 +23,8 @@ public final class Legalizer {
   /**
    * Returns a module for a target: the module itself if the target runs it, otherwise one whose
    * kernels are rewritten. Instructions without a replacement remain, and the module then still
-   * requires a newer target, as does one that says so without need.
+   * requires a newer target, as does one that says so without need. Modules with device functions
+   * are not rewritten.
    */
   public static Module legalize(Module module, Target target) {
     if (target.canRun(module.target())
