@@ -9,7 +9,7 @@ import dev.athanor.engine.ptx.Version;
 /**
  * Rewrites kernels for older targets. Each instruction that a target lacks becomes a sequence of
  * instructions with the same results, so that kernels written for Ampere also run on Volta and
- * Turing.
+ * Turing. Only sums of floating-point matrix products are rounded in another order.
  */
 public final class Legalizer {
 
