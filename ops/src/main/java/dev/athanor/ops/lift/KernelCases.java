@@ -141,9 +141,9 @@ final class KernelCases {
       }
       for (var extent : input.shape().extents()) {
         extents.addAll(
-            Character.isDigit(extent.charAt(0))
-                ? List.of(Long.parseLong(extent))
-                : extents(problem, extent));
+            extent.isNumber()
+                ? List.of(Long.parseLong(extent.name()))
+                : extents(problem, extent.name()));
       }
       types.put(input.name(), new TensorType(input.dtype(dtype), new Shape(extents)));
     }

@@ -4,6 +4,7 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Agreement;
+import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
@@ -27,7 +28,7 @@ public final class BoundInputs {
   private final OpDescription op;
   private final Map<String, TensorType> inputs;
   private final Attributes attributes;
-  private final ShapeBinding shapes = new ShapeBinding();
+  private final ShapeBinding shapes;
 
   /** The position of the form of shapes that all tensors have; negative if not yet known. */
   private int form = -1;
@@ -36,6 +37,7 @@ public final class BoundInputs {
     this.op = op;
     this.inputs = inputs;
     this.attributes = attributes;
+    this.shapes = new ShapeBinding(attributes::integer);
   }
 
   /**
@@ -108,9 +110,19 @@ public final class BoundInputs {
     return form < 0 ? ShapeForms.anyOf(forms) : forms.get(form);
   }
 
-  /** Returns whether a flag is true or an input is given. */
-  private boolean holds(String name) {
-    return has(name) || (op.attribute(name).isPresent() && attributes.flag(name));
+  /** Returns whether a word of a condition holds, see {@link ShapeForms}. */
+  private boolean holds(String word) {
+    return has(word)
+        || op.attributes().stream().anyMatch(attribute -> isChosen(attribute, word))
+        || inputs.values().stream().anyMatch(type -> type.dtype().text().equals(word));
+  }
+
+  private boolean isChosen(Attribute attribute, String word) {
+    return switch (attribute.type()) {
+      case BOOLEAN -> attribute.name().equals(word) && attributes.flag(word);
+      case CHOICE -> attributes.choice(attribute.name()).equals(word);
+      default -> false;
+    };
   }
 
   /** Returns whether an input is given. */

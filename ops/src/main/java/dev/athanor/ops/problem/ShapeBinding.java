@@ -7,15 +7,43 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.ToLongFunction;
 
 /** The extents of a call by their names in shapes. */
 public final class ShapeBinding {
   private final Map<String, Long> values = new LinkedHashMap<>();
   private final Map<String, Origin> origins = new HashMap<>();
   private final Map<String, Shape> leading = new HashMap<>();
+  private final ToLongFunction<String> attribute;
 
-  /** The input that first bound a name. */
-  private record Origin(String input, ShapePattern pattern, Shape shape) {
+  /** Creates an empty binding for shapes without quotients by attributes. */
+  public ShapeBinding() {
+    this(name -> {
+      throw new IllegalArgumentException("unknown attribute: " + name);
+    });
+  }
+
+  /**
+   * Creates an empty binding.
+   *
+   * @param attribute returns the value of an attribute
+   */
+  ShapeBinding(ToLongFunction<String> attribute) {
+    this.attribute = attribute;
+  }
+
+  /** Returns the number of elements per group along an extent; an attribute below 1 means all. */
+  long groupSize(String name, long extent) {
+    long size = attribute.applyAsLong(name);
+    return size < 1 ? Math.max(1, extent) : size;
+  }
+
+  /**
+   * The input that first bound a name.
+   *
+   * @param extent the value of the name
+   */
+  private record Origin(String input, ShapePattern pattern, Shape shape, long extent) {
 
     /** Returns the input and its shape, such as {@code b [17, 31] with transposeB}. */
     String text() {
@@ -26,9 +54,7 @@ public final class ShapeBinding {
     String extents(String name) {
       return name.startsWith(ShapePattern.LEADING)
           ? "leading dimensions " + shape.leading(pattern.extents().size())
-          : name
-              + " = "
-              + shape.extent(pattern.extents().lastIndexOf(name) - pattern.extents().size());
+          : name + " = " + extent;
     }
   }
 
@@ -54,13 +80,29 @@ public final class ShapeBinding {
    */
   void bind(String name, String input, ShapePattern pattern, Shape shape, long extent) {
     var known = values.putIfAbsent(name, extent);
-    check(known == null || known == extent, name, new Origin(input, pattern, shape));
+    check(known == null || known == extent, name, new Origin(input, pattern, shape, extent));
+  }
+
+  /**
+   * Checks that a name, if bound, has a multiple of a divisor.
+   *
+   * @param pattern the shape of the input that has the quotient
+   */
+  void requireMultiple(String name, long divisor, String input, ShapePattern pattern) {
+    var known = values.get(name);
+    if (known != null && known % divisor != 0) {
+      var first = Objects.requireNonNull(origins.get(name));
+      throw new OpException.ShapeMismatch(
+          input,
+          "%s has %s, but %s is %s, so %s must be a multiple of %d"
+              .formatted(first.text(), first.extents(name), input, pattern.text(), name, divisor));
+    }
   }
 
   void bindLeading(String name, String input, ShapePattern pattern, Shape shape) {
     var outer = shape.leading(pattern.extents().size());
     var known = leading.putIfAbsent(name, outer);
-    check(known == null || known.equals(outer), name, new Origin(input, pattern, shape));
+    check(known == null || known.equals(outer), name, new Origin(input, pattern, shape, 0));
     if (known == null) {
       values.put(name, elements(input, shape, outer));
     }

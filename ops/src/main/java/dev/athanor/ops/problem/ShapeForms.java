@@ -9,14 +9,15 @@ import java.util.stream.Collectors;
 
 /**
  * The alternative forms of a shape, such as {@code [M, K] or [K, M] with transposeA}. A form with a
- * condition applies if the flag of that name is true or the input of that name is given. Of several
- * forms without a condition, the first with the rank of the tensor applies, and with it the form at
- * the same position of all other tensors of the call.
+ * condition applies if all its words hold: a flag that is true, an input that is given, the value
+ * of a choice, or the dtype of an input. Of several forms without a condition, the first with the
+ * rank of the tensor applies, and with it the form at the same position of all other tensors of the
+ * call.
  */
 record ShapeForms(List<Form> forms) {
 
   private static final Pattern OR = Pattern.compile(" or ");
-  private static final Pattern CONDITION = Pattern.compile("(.*]) with (\\w+)");
+  private static final Pattern CONDITION = Pattern.compile("(.*]) with ([\\w -]+)");
 
   /** The parsed texts; the descriptions of the ops hold few different ones. */
   private static final Map<String, ShapeForms> PARSED = new ConcurrentHashMap<>();
@@ -26,14 +27,18 @@ record ShapeForms(List<Form> forms) {
    *
    * @param condition empty if it always applies
    */
-  record Form(ShapePattern pattern, String condition) {
+  record Form(ShapePattern pattern, List<String> condition) {
+    Form {
+      condition = List.copyOf(condition);
+    }
+
     static Form parse(String tensor, String text) {
       var parts = CONDITION.matcher(text);
       return parts.matches()
           ? new Form(
-              ShapePattern.parse(tensor, parts.group(1)).on(" with " + parts.group(2)),
-              parts.group(2))
-          : new Form(ShapePattern.parse(tensor, text), "");
+              ShapePattern.parseWithQuotients(tensor, parts.group(1)).on(" with " + parts.group(2)),
+              List.of(parts.group(2).split(" ")))
+          : new Form(ShapePattern.parseWithQuotients(tensor, text), List.of());
     }
   }
 
@@ -56,12 +61,12 @@ record ShapeForms(List<Form> forms) {
   /**
    * Returns the forms that apply.
    *
-   * @param holds returns whether a condition holds
+   * @param holds returns whether a word of a condition holds
    */
   List<ShapePattern> applicable(Predicate<String> holds) {
     var conditional =
         forms.stream()
-            .filter(form -> !form.condition.isEmpty() && holds.test(form.condition))
+            .filter(form -> !form.condition.isEmpty() && form.condition.stream().allMatch(holds))
             .toList();
     var others = forms.stream().filter(form -> form.condition.isEmpty()).toList();
     return (conditional.isEmpty() ? others : conditional).stream().map(Form::pattern).toList();

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ToLongFunction;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -14,20 +15,59 @@ import java.util.stream.Stream;
  * leading extents, or {@code []} for a scalar. Leading extents with a name, as in {@code […a, C]}
  * and {@code […b, C]}, are independent of others.
  *
+ * <p>Descriptions of built-in ops also have quotients. {@code K/8} requires K to be a multiple of
+ * 8. {@code K/groupSize}, with the name of an integer attribute, is rounded up.
+ *
  * @param text as shown in the description
  * @param leading an ellipsis, followed by the name if it has one; empty without leading extents
- * @param extents names and numbers, without the leading ellipsis
+ * @param extents without the leading ellipsis
  */
-public record ShapePattern(String text, String leading, List<String> extents) {
+public record ShapePattern(String text, String leading, List<Extent> extents) {
 
   /** Name of the leading extents, and of their product. */
   public static final String LEADING = "…";
 
   public static final Pattern NAME = Pattern.compile("[A-Za-z][A-Za-z0-9_]*");
   private static final Pattern NUMBER = Pattern.compile("[1-9][0-9]{0,8}");
+  private static final Pattern QUOTIENT = Pattern.compile("(%s)/(\\w+)".formatted(NAME));
 
   public ShapePattern {
     extents = List.copyOf(extents);
+  }
+
+  /**
+   * An extent.
+   *
+   * @param name a name or a number
+   * @param divisor a number, or the name of an attribute; 1 if the extent is not a quotient
+   */
+  public record Extent(String name, String divisor) {
+    static Extent of(String text) {
+      var quotient = QUOTIENT.matcher(text);
+      return quotient.matches()
+          ? new Extent(quotient.group(1), quotient.group(2))
+          : new Extent(text, "1");
+    }
+
+    /** Returns whether it is a number. */
+    public boolean isNumber() {
+      return NUMBER.matcher(name).matches();
+    }
+
+    private boolean isValid() {
+      return isNumber() || NAME.matcher(name).matches();
+    }
+
+    /** Returns whether the divisor is an attribute. */
+    private boolean isGrouped() {
+      return !NUMBER.matcher(divisor).matches();
+    }
+
+    /** Returns the extent for a value of the name. */
+    private long of(long value, ShapeBinding bound) {
+      long by = isGrouped() ? bound.groupSize(divisor, value) : Long.parseLong(divisor);
+      return Math.ceilDiv(value, by);
+    }
   }
 
   /**
@@ -37,6 +77,14 @@ public record ShapePattern(String text, String leading, List<String> extents) {
    * @throws IllegalArgumentException if the text is not a pattern
    */
   public static ShapePattern parse(String tensor, String text) {
+    var pattern = parseWithQuotients(tensor, text);
+    if (text.contains("/")) {
+      throw invalid(tensor, text);
+    }
+    return pattern;
+  }
+
+  static ShapePattern parseWithQuotients(String tensor, String text) {
     var inner = text.strip();
     boolean isBracketed = inner.startsWith("[") && inner.endsWith("]") && inner.length() > 1;
     var parts =
@@ -46,33 +94,30 @@ public record ShapePattern(String text, String leading, List<String> extents) {
                 .toList()
             : List.<String>of();
     var leading = parts.isEmpty() || !isLeading(parts.getFirst()) ? "" : parts.getFirst();
-    var extents = parts.subList(leading.isEmpty() ? 0 : 1, parts.size());
-    if (!isBracketed || !extents.stream().allMatch(each -> isName(each) || isNumber(each))) {
-      throw new IllegalArgumentException(
-          "the shape \"%s\" of %s is invalid; write names or numbers, such as [R, C], [C, 3], […, C] or []"
-              .formatted(text, tensor));
+    var extents =
+        parts.subList(leading.isEmpty() ? 0 : 1, parts.size()).stream().map(Extent::of).toList();
+    if (!isBracketed || !extents.stream().allMatch(Extent::isValid)) {
+      throw invalid(tensor, text);
     }
     return new ShapePattern(inner, leading, extents);
   }
 
+  private static IllegalArgumentException invalid(String tensor, String text) {
+    return new IllegalArgumentException(
+        "the shape \"%s\" of %s is invalid; write names or numbers, such as [R, C], [C, 3], […, C] or []"
+            .formatted(text, tensor));
+  }
+
   private static boolean isLeading(String part) {
     return part.startsWith(LEADING)
-        && (part.equals(LEADING) || isName(part.substring(LEADING.length())));
-  }
-
-  private static boolean isName(String extent) {
-    return NAME.matcher(extent).matches();
-  }
-
-  private static boolean isNumber(String extent) {
-    return NUMBER.matcher(extent).matches();
+        && (part.equals(LEADING) || NAME.matcher(part.substring(LEADING.length())).matches());
   }
 
   /** Returns the names of the extents, and {@link #LEADING} if there are leading ones. */
   public List<String> names() {
     return Stream.concat(
             leading.isEmpty() ? Stream.of() : Stream.of(leading),
-            extents.stream().filter(ShapePattern::isName))
+            extents.stream().filter(each -> !each.isNumber()).map(Extent::name))
         .distinct()
         .toList();
   }
@@ -91,14 +136,24 @@ public record ShapePattern(String text, String leading, List<String> extents) {
       to.bindLeading(leading, input, this, shape);
     }
     for (int i = 0; i < extents.size(); i++) {
-      var name = extents.get(i);
+      var each = extents.get(i);
       long extent = shape.extent(i - extents.size());
-      if (!isNumber(name)) {
-        to.bind(name, input, this, shape, extent);
-      } else if (Long.parseLong(name) != extent) {
-        throw mismatch(input, shape, to);
+      if (each.isNumber() || each.isGrouped()) {
+        if (extent != extent(each, to::extent, to)) {
+          throw mismatch(input, shape, to);
+        }
+      } else {
+        long divisor = Long.parseLong(each.divisor);
+        to.requireMultiple(each.name, divisor, input, this);
+        to.bind(each.name, input, this, shape, extent * divisor);
       }
     }
+  }
+
+  private static long extent(Extent each, ToLongFunction<String> size, ShapeBinding bound) {
+    return each.isNumber()
+        ? Long.parseLong(each.name)
+        : each.of(size.applyAsLong(each.name), bound);
   }
 
   /** Returns whether a shape has the number of dimensions of the pattern. */
@@ -119,14 +174,31 @@ public record ShapePattern(String text, String leading, List<String> extents) {
 
   private OpException mismatch(String input, Shape shape, ShapeBinding bound) {
     boolean isKnown = leading.isEmpty() && bound.values().keySet().containsAll(names());
+    int end = text.length() - condition().length();
     return new OpException.ShapeMismatch(
         input,
-        "input \"%s\" has shape %s; it must be %s%s"
+        "input \"%s\" has shape %s; it must be %s%s%s%s"
             .formatted(
                 input,
                 shape,
-                text,
-                isKnown && !names().isEmpty() ? " = " + shape(bound, bound::extent) : ""));
+                text.substring(0, end),
+                isKnown && !names().isEmpty() ? " = " + shape(bound, bound::extent) : "",
+                condition(),
+                isKnown ? groups(bound) : ""));
+  }
+
+  /** Returns the values of quotients by attributes: {@code , where K = 64 and groupSize = 32}. */
+  private String groups(ShapeBinding bound) {
+    return extents.stream()
+        .filter(Extent::isGrouped)
+        .map(each ->
+            ", where %s = %d and %s = %d"
+                .formatted(
+                    each.name,
+                    bound.extent(each.name),
+                    each.divisor,
+                    bound.groupSize(each.divisor, bound.extent(each.name))))
+        .collect(Collectors.joining());
   }
 
   /**
@@ -137,9 +209,7 @@ public record ShapePattern(String text, String leading, List<String> extents) {
    */
   public Shape shape(ShapeBinding shapes, ToLongFunction<String> size) {
     var all = new ArrayList<>(shapes.leading(leading).extents());
-    for (var extent : extents) {
-      all.add(isNumber(extent) ? Long.parseLong(extent) : size.applyAsLong(extent));
-    }
+    extents.forEach(each -> all.add(extent(each, size, shapes)));
     return new Shape(all);
   }
 }

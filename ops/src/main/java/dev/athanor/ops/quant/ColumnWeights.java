@@ -19,6 +19,9 @@ public final class ColumnWeights {
   /** Rows of a patch: the weights in a word of GPTQ. */
   public static final int ROWS = 8;
 
+  /** The maximum bytes of a load. */
+  private static final int MAX_BYTES = 16;
+
   /** A memory layout of the elements. */
   public enum Format {
     INT8,
@@ -165,7 +168,7 @@ public final class ColumnWeights {
   public List<Real> scales(GlobalPointer scales, Int group, Int column, int columns) {
     var source = scales.row(group, n);
     var values = new ArrayList<Real>();
-    int atOnce = Math.min(8, columns);
+    int atOnce = Math.min(MAX_BYTES / scales.element().bytes(), columns);
     for (int i = 0; i < columns; i += atOnce) {
       source.load(atOnce, column.plus(i)).forEach(s -> values.add(s.widen()));
     }

@@ -19,6 +19,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
@@ -31,7 +32,6 @@ import java.util.Set;
 import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /** Converts quantized numbers to floating point. */
 public final class Dequantize implements SampledOp {
@@ -43,7 +43,7 @@ public final class Dequantize implements SampledOp {
           List.of(
               new Input(
                   "x",
-                  "[…, N] or packed words",
+                  "[…x] or " + Int4Weights.ofLayouts("u32 ", "[N, K/8]", "[K/8, N]", "[K, N/8]"),
                   inputs(),
                   false,
                   "the quantized values, in the format of the dtype. i8: 8-bit integers. u32:"
@@ -53,12 +53,12 @@ public final class Dequantize implements SampledOp {
                       + " nibble"),
               new Input(
                   "scale",
-                  "[] or […] for i8, [K/groupSize, N] for u32",
-                  Set.of(DType.F32, DType.F16),
+                  "[] or […] or [K/groupSize, N] with u32",
+                  Int4Weights.SCALES,
                   true,
-                  "scale factors. i8: required; f32 or f16; one scale, or one per row in the"
-                      + " shape of x without its last dimension. u32: required; f16; one scale per"
-                      + " group and column. Rejected for block formats, which contain their scales"),
+                  "scale factors. i8: required; one scale, or one per row in the shape of x"
+                      + " without its last dimension. u32: required; one scale per group and"
+                      + " column. Rejected for block formats, which contain their scales"),
               new Input(
                   "zeros",
                   "[K/groupSize, N/8]",
@@ -75,7 +75,7 @@ public final class Dequantize implements SampledOp {
           List.of(
               Output.of(
                   "y",
-                  "same as x; [K, N] for gptq and awq, [N, K] for k-packed",
+                  "[…x] or " + Int4Weights.ofLayouts("u32 ", "[N, K]", "[K, N]", "[K, N]"),
                   "outDtype",
                   "the dequantized values")),
           "i8: y = scale · x. u32: y = scale · (q − zero), or scale · q with layout"
@@ -98,38 +98,48 @@ public final class Dequantize implements SampledOp {
   private record Problem(TensorType y, Supplier<Step> step) {}
 
   private static Problem problem(Map<String, TensorType> inputs, Attributes attributes) {
-    var x = Objects.requireNonNull(inputs.get("x"));
-    var scale = inputs.get("scale");
-    var zeros = inputs.get("zeros");
-    var out = DType.of(attributes.choice("outDtype")).orElseThrow();
-    if (x.dtype() != DType.U32 && zeros != null) {
-      throw new OpException.UnknownField("zeros", "zeros require u32 x, got " + x.dtype().text());
-    }
+    var call = bound(inputs, attributes);
+    var x = call.type("x");
+    var y = Objects.requireNonNull(call.outputs().get("y"));
     return switch (x.dtype()) {
-      case I8 -> int8(x, scale, out);
-      case U32 -> int4(Int4Weights.of("x", x, "scale", scale, zeros, attributes), x, out);
-      default -> blocks(x, scale, out);
+      case I8 -> int8(x, call.type("scale"), y);
+      case U32 -> int4(weights(call, attributes), x, y);
+      default -> blocks(x, y);
     };
   }
 
-  private static Problem blocks(TensorType x, @Nullable TensorType scale, DType out) {
-    if (scale != null) {
-      throw new OpException.UnknownField(
-          "scale", "%s blocks contain their scales; omit \"scale\"".formatted(x.dtype().text()));
+  /** Returns a call in which the inputs are those that the format has. */
+  private static BoundInputs bound(Map<String, TensorType> inputs, Attributes attributes) {
+    Int4Weights.checkGroupSize(attributes);
+    var format = Objects.requireNonNull(inputs.get("x")).dtype();
+    if (format != DType.U32 && inputs.containsKey("zeros")) {
+      throw new OpException.UnknownField("zeros", "zeros require u32 x, got " + format.text());
     }
-    var variant = new DequantizeVariant.Blocks(x.dtype(), out);
+    boolean hasScale = format == DType.I8 || format == DType.U32;
+    if (hasScale && !inputs.containsKey("scale")) {
+      throw new OpException.MissingInput(
+          "scale", "input \"scale\" is missing; it is required for %s x".formatted(format.text()));
+    }
+    if (!hasScale && inputs.containsKey("scale")) {
+      throw new OpException.UnknownField(
+          "scale", "%s blocks contain their scales; omit \"scale\"".formatted(format.text()));
+    }
+    return BoundInputs.of(DESCRIPTION, inputs, attributes);
+  }
+
+  private static Int4Weights weights(BoundInputs call, Attributes attributes) {
+    return Int4Weights.of(call, "x", "N", "scale", attributes);
+  }
+
+  private static Problem blocks(TensorType x, TensorType y) {
+    var variant = new DequantizeVariant.Blocks(x.dtype(), y.dtype());
     long blocks = x.shape().elements() / x.dtype().blockElements();
     int threads = Checks.requireThreads("x", x, blocks * variant.threadsPerBlock());
     return new Problem(
-        new TensorType(out, x.shape()),
-        () -> step(variant, threads, Arguments.ofInputs("x").with("parts", threads)));
+        y, () -> step(variant, threads, Arguments.ofInputs("x").with("parts", threads)));
   }
 
-  private static Problem int8(TensorType x, @Nullable TensorType scale, DType out) {
-    if (scale == null) {
-      throw new OpException.MissingInput(
-          "scale", "input \"scale\" is missing; it is required for i8 x");
-    }
+  private static Problem int8(TensorType x, TensorType scale, TensorType y) {
     boolean perRow = scale.shape().rank() > 0;
     var rows = x.shape().rank() == 0 ? Shape.of() : x.shape().leading(1);
     if (perRow && !scale.shape().equals(rows)) {
@@ -140,20 +150,21 @@ public final class Dequantize implements SampledOp {
     }
     long elements = x.shape().elements();
     long length = perRow ? x.shape().extent(-1) : elements;
-    int vector = Math.clamp(Long.lowestOneBit(length), 1, DequantizeVariant.vector(out));
+    int vector = Math.clamp(Long.lowestOneBit(length), 1, DequantizeVariant.vector(y.dtype()));
     int threads = Checks.requireThreads("x", x, elements / vector);
     return new Problem(
-        new TensorType(out, x.shape()),
+        y,
         () ->
             step(
-                new DequantizeVariant.Int8(scale.dtype(), out, perRow, vector),
+                new DequantizeVariant.Int8(scale.dtype(), y.dtype(), perRow, vector),
                 threads,
                 Arguments.ofInputs("x", "scale")
                     .with("threads", threads)
                     .with("rowLength", perRow ? Checks.requireExtent("x", x, length) : 1)));
   }
 
-  private static Problem int4(Int4Weights weights, TensorType x, DType out) {
+  private static Problem int4(Int4Weights weights, TensorType x, TensorType y) {
+    var out = y.dtype();
     var arguments =
         Arguments.NONE
             .with("packed", Slot.input("x"))
@@ -164,10 +175,10 @@ public final class Dequantize implements SampledOp {
     if (weights.layout() == Int4Layout.K_PACKED) {
       int threads = Checks.requireThreads("x", x, x.shape().elements());
       return new Problem(
-          TensorType.of(out, weights.n(), weights.k()),
+          y,
           () ->
               step(
-                  new DequantizeVariant.PackedAlongK(out),
+                  new DequantizeVariant.PackedAlongK(weights.scale(), out),
                   threads,
                   arguments.with("threads", threads)));
     }
@@ -176,11 +187,11 @@ public final class Dequantize implements SampledOp {
     long patches = (long) (weights.k() / ColumnWeights.ROWS) * (weights.n() / columns);
     int threads = Checks.requireThreads("x", x, patches);
     return new Problem(
-        TensorType.of(out, weights.k(), weights.n()),
+        y,
         () ->
             step(
                 new DequantizeVariant.Columns(
-                    format, out, weights.zeros(), weights.zeros() && weights.lessOne(), columns),
+                    format, weights.scale(), out, weights.zeros(), weights.lessOne(), columns),
                 threads,
                 (weights.zeros() ? arguments.inputs("zeros") : arguments)
                     .with("threads", threads)));
@@ -231,9 +242,7 @@ public final class Dequantize implements SampledOp {
     var x = Objects.requireNonNull(inputs.get("x"));
     var scale = Objects.requireNonNull(inputs.get("scale"));
     var zeros = inputs.get("zeros");
-    var weights =
-        Int4Weights.of(
-            "x", x.type(), "scale", scale.type(), zeros == null ? null : zeros.type(), attributes);
+    var weights = weights(bound(HostTensor.types(inputs), attributes), attributes);
     boolean columnIsRow = weights.layout() == Int4Layout.K_PACKED;
     return ReferenceOutput.ofElements(
         (long) weights.k() * weights.n(),

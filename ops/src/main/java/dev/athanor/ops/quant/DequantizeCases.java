@@ -56,6 +56,7 @@ final class DequantizeCases {
       var rows = Arrays.copyOf(shape, shape.length - 1);
       add(out, Map.of(), Map.of("x", draw.bytes(shape), "scale", draw.scales(DType.F32)));
       add(out, Map.of(), Map.of("x", draw.bytes(shape), "scale", draw.scales(DType.F16, rows)));
+      add(out, Map.of(), Map.of("x", draw.bytes(shape), "scale", draw.scales(DType.BF16, rows)));
     }
     add(out, Map.of(), Map.of("x", draw.bytes(), "scale", draw.scales(DType.F32)));
   }
@@ -70,16 +71,21 @@ final class DequantizeCases {
       for (var layout : Int4Layout.values()) {
         for (var zeroFormat :
             layout == Int4Layout.K_PACKED ? List.of("") : List.of("", "plain", "less-one")) {
-          words(out, layout, size[0], size[1], size[2], zeroFormat);
+          words(out, layout, size[0], size[1], size[2], zeroFormat, DType.F16);
         }
       }
     }
-    words(out, Int4Layout.K_PACKED, 40, 13, 32, "");
-    words(out, Int4Layout.GPTQ, 40, 13, 32, "");
-    words(out, Int4Layout.GPTQ, 8, 18, -1, "");
+    words(out, Int4Layout.K_PACKED, 40, 13, 32, "", DType.F16);
+    words(out, Int4Layout.GPTQ, 40, 13, 32, "", DType.F16);
+    words(out, Int4Layout.GPTQ, 8, 18, -1, "", DType.F16);
+    for (var layout : Int4Layout.values()) {
+      words(out, layout, 64, 24, 32, "", DType.F32);
+      words(out, layout, 40, 8, 32, "", DType.BF16);
+    }
   }
 
-  private void words(DType out, Int4Layout layout, int k, int n, int group, String zeroFormat) {
+  private void words(
+      DType out, Int4Layout layout, int k, int n, int group, String zeroFormat, DType scale) {
     var attributes =
         new HashMap<String, Object>(Map.of("layout", layout.text(), "groupSize", group));
     var inputs = new HashMap<String, HostTensor>();
@@ -91,7 +97,7 @@ final class DequantizeCases {
           case GPTQ -> draw.words(k / 8, n);
           case AWQ -> draw.words(k, n / 8);
         });
-    inputs.put("scale", draw.scales(DType.F16, groups, n));
+    inputs.put("scale", draw.scales(scale, groups, n));
     if (!zeroFormat.isEmpty()) {
       attributes.put("zeroFormat", zeroFormat);
       inputs.put("zeros", draw.words(groups, n / 8));

@@ -127,20 +127,24 @@ sealed interface DequantizeVariant extends Variant {
     }
   }
 
+  private static String suffix(DType scale) {
+    return scale == DType.F16 ? "" : "_s" + scale.text();
+  }
+
   /**
    * Words packed along K: {@code packed, scales, y, threads, k, n, group}. A thread decodes a word.
    */
-  record PackedAlongK(DType out) implements DequantizeVariant {
+  record PackedAlongK(DType scale, DType out) implements DequantizeVariant {
 
     @Override
     public String name() {
-      return "dequantize_int4_%s".formatted(out.text());
+      return "dequantize_int4_%s%s".formatted(out.text(), suffix(scale));
     }
 
     @Override
     public void write(KernelBuilder k) {
       var packed = k.input("packed", Type.U32);
-      var scales = k.input("scales", Type.F16);
+      var scales = k.input("scales", Problems.type(scale));
       var y = k.pointer("y", Problems.type(out));
       var threads = k.integer("threads");
       var depth = k.integer("k");
@@ -167,20 +171,29 @@ sealed interface DequantizeVariant extends Variant {
    * decodes some columns of eight rows.
    */
   record Columns(
-      ColumnWeights.Format format, DType out, boolean zeros, boolean lessOne, int columns)
+      ColumnWeights.Format format,
+      DType scale,
+      DType out,
+      boolean zeros,
+      boolean lessOne,
+      int columns)
       implements DequantizeVariant {
 
     @Override
     public String name() {
-      return "dequantize_%s_%s%s_v%d"
+      return "dequantize_%s_%s%s%s_v%d"
           .formatted(
-              Names.of(format), out.text(), zeros ? lessOne ? "_zeros1" : "_zeros" : "", columns);
+              Names.of(format),
+              out.text(),
+              zeros ? lessOne ? "_zeros1" : "_zeros" : "",
+              suffix(scale),
+              columns);
     }
 
     @Override
     public void write(KernelBuilder k) {
       var packed = k.input("packed", Type.U32);
-      var scales = k.input("scales", Type.F16);
+      var scales = k.input("scales", Problems.type(scale));
       var zeroPoints =
           zeros ? Optional.of(k.input("zeros", Type.U32)) : Optional.<GlobalPointer>empty();
       var y = k.pointer("y", Problems.type(out));

@@ -5,23 +5,30 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpException;
-import dev.athanor.ops.Shape;
-import dev.athanor.ops.TensorType;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A checked K x N matrix of 4-bit weights: weight {@code (k, n)} is {@code scales[k/group, n] · (q
- * − zero[k/group, n])}. The last group may be shorter.
+ * A K x N matrix of 4-bit weights: weight {@code (k, n)} is {@code scales[k/group, n] · (q −
+ * zero[k/group, n])}. The last group may be shorter.
  *
  * @param group number of weights of a column that share a scale
+ * @param scale dtype of the scales
  * @param zeros whether zero points are stored; otherwise they are 8 for GPTQ and AWQ
  * @param lessOne whether zero points are stored minus one
  */
 public record Int4Weights(
-    Int4Layout layout, int k, int n, int group, boolean zeros, boolean lessOne) {
+    Int4Layout layout, int k, int n, int group, DType scale, boolean zeros, boolean lessOne) {
+
+  /** The dtypes of scales. */
+  public static final Set<DType> SCALES = Set.of(DType.F16, DType.BF16, DType.F32);
+
+  /** The shape of the packed words of a {@code [K, N]} matrix. */
+  public static final String WORDS = ofLayouts("", "[N, K/8]", "[K/8, N]", "[K, N/8]");
 
   private static final int LEAST_GROUP = 32;
   private static final String GROUP_SIZE = "groupSize";
@@ -49,6 +56,12 @@ public record Int4Weights(
                   + " if a packer wraps it to 15, convert the zeros to plain. Default: less-one for"
                   + " gptq, plain for awq"));
 
+  /** Returns the forms of a shape for the layouts, on a further condition. */
+  static String ofLayouts(String condition, String kPacked, String gptq, String awq) {
+    return "%s with %sk-packed or %s with %sgptq or %s with %sawq"
+        .formatted(kPacked, condition, gptq, condition, awq, condition);
+  }
+
   public static Attribute groupSize() {
     return Attribute.integer(
             GROUP_SIZE,
@@ -58,8 +71,12 @@ public record Int4Weights(
         .from(-1, 1 << 30);
   }
 
-  /** Returns the requested group size, at most {@code k}. */
-  static int group(Attributes attributes, int k) {
+  /**
+   * Checks the requested group size.
+   *
+   * @throws OpException.InvalidAttribute unless it is a power of two of at least 32, or -1
+   */
+  public static void checkGroupSize(Attributes attributes) {
     long asked = attributes.integer(GROUP_SIZE);
     if (asked != -1 && (asked < LEAST_GROUP || Long.bitCount(asked) != 1)) {
       throw new OpException.InvalidAttribute(
@@ -67,106 +84,50 @@ public record Int4Weights(
           "attribute \"groupSize\" must be a power of two of at least 32, or -1 for a single group along K, got %d"
               .formatted(asked));
     }
+  }
+
+  /** Returns the requested group size, at most {@code k}. */
+  private static int group(Attributes attributes, int k) {
+    long asked = attributes.integer(GROUP_SIZE);
     return asked == -1 || asked > k ? k : (int) asked;
   }
 
   /**
-   * Checks the weights of an op, whose zero points are the input {@code zeros}. The default layout
-   * is k-packed.
+   * Returns the weights of a call.
    *
    * @param name name of the input with the packed words
+   * @param columns name of the number of columns in its shape
+   * @param scales name of the input with the scales
    */
   public static Int4Weights of(
-      String name,
-      TensorType packed,
-      String scaleName,
-      @Nullable TensorType scales,
-      @Nullable TensorType zeros,
-      Attributes attributes) {
-    var asked = attributes.choice("layout");
-    var layout = asked.isEmpty() ? Int4Layout.K_PACKED : Int4Layout.of(asked);
+      BoundInputs call, String name, String columns, String scales, Attributes attributes) {
+    var layout = layout(attributes);
     var format = attributes.choice("zeroFormat");
     boolean lessOne = format.isEmpty() ? layout == Int4Layout.GPTQ : format.equals("less-one");
-    requireMatrix(name, packed);
-    long rows = packed.shape().extent(0);
-    long columns = packed.shape().extent(1);
-    long k =
-        switch (layout) {
-          case K_PACKED -> columns * Int4Layout.WORD;
-          case GPTQ -> rows * Int4Layout.WORD;
-          case AWQ -> rows;
-        };
-    long n =
-        switch (layout) {
-          case K_PACKED -> rows;
-          case GPTQ -> columns;
-          case AWQ -> columns * Int4Layout.WORD;
-        };
-    Checks.requireExtent(name, packed, k);
-    Checks.requireExtent(name, packed, n);
+    boolean zeros = call.has("zeros");
+    if (zeros && layout == Int4Layout.K_PACKED) {
+      throw new OpException.UnknownField(
+          "zeros",
+          "layout k-packed has signed weights without zero points; omit \"zeros\", or"
+              + " use layout gptq or awq");
+    }
+    var packed = call.type(name);
+    int k = Checks.requireExtent(name, packed, call.extent("K"));
+    int n = Checks.requireExtent(name, packed, call.extent(columns));
     if (k % Int4Layout.WORD != 0) {
       throw new OpException.ShapeMismatch(
           name,
           "input \"%s\" has shape %s, so K = %d; for 4-bit weights, K must be a multiple of 8"
               .formatted(name, packed.shape(), k));
     }
-    var weights =
-        new Int4Weights(
-            layout, (int) k, (int) n, group(attributes, (int) k), zeros != null, lessOne);
-    weights.check(scaleName, scales);
-    if (zeros != null) {
-      weights.checkZeros(zeros);
-    }
-    return weights;
+    return new Int4Weights(
+        layout, k, n, group(attributes, k), call.dtype(scales), zeros, zeros && lessOne);
   }
 
-  private static void requireMatrix(String name, TensorType packed) {
-    if (packed.shape().rank() != 2) {
-      throw new OpException.ShapeMismatch(
-          name,
-          "input \"%s\" has shape %s; packed weights must be a matrix of words"
-              .formatted(name, packed.shape()));
-    }
-  }
-
-  private void check(String name, @Nullable TensorType scales) {
-    if (scales == null) {
-      throw new OpException.MissingInput(
-          name, "input \"%s\" is missing; 4-bit weights require scales".formatted(name));
-    }
-    if (!scales.shape().equals(Shape.of(groups(), n))) {
-      throw new OpException.ShapeMismatch(
-          name,
-          "input \"%s\" has shape %s; with K = %d and groups of %d it must be [K/groupSize, N] = [%d, %d]"
-              .formatted(name, scales.shape(), k, group, groups(), n));
-    }
-    if (scales.dtype() != DType.F16) {
-      throw new OpException.UnsupportedDType(
-          name,
-          "input \"%s\" is %s; scales of 4-bit weights must be f16"
-              .formatted(name, scales.dtype().text()));
-    }
-  }
-
-  private void checkZeros(TensorType given) {
-    if (layout == Int4Layout.K_PACKED) {
-      throw new OpException.UnknownField(
-          "zeros",
-          "layout k-packed has signed weights without zero points; omit \"zeros\", or"
-              + " use layout gptq or awq");
-    }
-    if (n % Int4Layout.WORD != 0) {
-      throw new OpException.ShapeMismatch(
-          "zeros",
-          "each word packs eight zero points along N, so N must be a multiple of 8, got %d"
-              .formatted(n));
-    }
-    if (!given.shape().equals(Shape.of(groups(), n / Int4Layout.WORD))) {
-      throw new OpException.ShapeMismatch(
-          "zeros",
-          "input \"zeros\" has shape %s; it must be [K/groupSize, N/8] = [%d, %d]"
-              .formatted(given.shape(), groups(), n / Int4Layout.WORD));
-    }
+  /** Returns the requested layout; the default, also of ops without the attribute, is k-packed. */
+  private static Int4Layout layout(Attributes attributes) {
+    var asked = attributes.choice("layout");
+    return asked.isEmpty() ? Int4Layout.K_PACKED : Int4Layout.of(asked);
   }
 
   /** Returns the right shift that computes the group of a row. */

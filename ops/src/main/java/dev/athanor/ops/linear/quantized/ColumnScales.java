@@ -8,8 +8,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The f16 scales {@code [groups, N]} of a block's columns. They are loaded from global memory at
- * the start of a stage and used at its end. Columns beyond the last have zeros.
+ * The scales {@code [groups, N]} of a block's columns. They are loaded from global memory at the
+ * start of a stage and used at its end. Columns beyond the last have zeros.
  *
  * @param firstColumn of the block
  * @param columns per warp

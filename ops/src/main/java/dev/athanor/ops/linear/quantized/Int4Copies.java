@@ -50,7 +50,7 @@ record Int4Copies(
     left(to, step);
     switch (slot.packing()) {
       case Packing.AlongK _ -> alongK(to, step);
-      case Packing.AlongN(var format, _, _) -> alongN(to, step, format);
+      case Packing.AlongN(var format, _, _, _) -> alongN(to, step, format);
       case Packing.Block _ -> throw new IllegalArgumentException(slot.packing().text());
     }
     ofGroups(to, step);
@@ -133,7 +133,8 @@ record Int4Copies(
 
   /** Copies the scales and zero points of the groups of a step. */
   private void ofGroups(Int to, Int step) {
-    ofGroups(slot.scales(shared, to, Type.U8), problem.scales(), step, 2 * Int4Layout.WORD);
+    int ofEight = slot.packing().scale().bytes() * Int4Layout.WORD;
+    ofGroups(slot.scales(shared, to, Type.U8), problem.scales(), step, ofEight);
     if (slot.zeros()) {
       ofGroups(slot.zeros(shared, to, Type.U8), problem.zeros(), step, Int4Layout.WORD / 2);
     }
@@ -153,9 +154,10 @@ record Int4Copies(
           var pitch = bytes(problem.n, ofEight);
           if (bytes < MIN_BYTES) {
             // rows with an odd number of scales are not aligned enough for asynchronous copies
-            var scale = from.row(number, pitch).as(Type.F16).loadWhere(inside, k.integer(0));
+            var type = slot.packing().scale();
+            var scale = from.row(number, pitch).as(type).loadWhere(inside, k.integer(0));
             target
-                .at(k.integer(0), Type.F16, slot.groups(), slot.columns(), slot.columns())
+                .at(k.integer(0), type, slot.groups(), slot.columns(), slot.columns())
                 .store(group, inRow.div(2), scale);
           } else {
             copy(inside, target, group, inRow, bytes, from, number, pitch);

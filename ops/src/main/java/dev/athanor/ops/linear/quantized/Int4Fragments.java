@@ -29,6 +29,9 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
   private static final int[] LOW_HALVES = {0x5410, 0x7632};
   private static final int LANES_OF_K = 4;
 
+  /** The maximum bytes of a load. */
+  private static final int MAX_BYTES = 16;
+
   /** Adjacent columns of a lane in GPTQ. */
   private static final int NEIGHBORS = 4;
 
@@ -159,8 +162,10 @@ record Int4Fragments(KernelBuilder k, SharedTile shared, Int4Slot slot, Type ele
 
   /** Returns the scales of a group, for each column of this lane. */
   List<Real> scales(Int begin, int group) {
-    var tile = slot.scales(shared, begin, Type.F16);
-    int atOnce = slot.kPacked() ? 1 : slot.awq() ? Int4Layout.WORD : NEIGHBORS;
+    var type = slot.packing().scale();
+    var tile = slot.scales(shared, begin, type);
+    int adjacent = slot.kPacked() ? 1 : slot.awq() ? Int4Layout.WORD : NEIGHBORS;
+    int atOnce = Math.min(adjacent, MAX_BYTES / type.bytes());
     var scales = new ArrayList<Real>();
     for (int c = 0; c < columns(); c += atOnce) {
       tile.load(atOnce, k.integer(group), column(c)).forEach(s -> scales.add(s.widen()));

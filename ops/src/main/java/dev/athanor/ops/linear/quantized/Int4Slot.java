@@ -89,7 +89,7 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
   }
 
   private int zerosAt() {
-    return scalesAt() + groups() * columns * 2;
+    return scalesAt() + groups() * columns * packing.scale().bytes();
   }
 
   /** Returns the size in bytes. */
@@ -126,7 +126,7 @@ record Int4Slot(Packing packing, int columns, int rows, int group) {
 
   /** Returns the scales, a row for each group. */
   SharedTile scales(SharedTile shared, Int slot, Type element) {
-    int bytes = columns * 2;
+    int bytes = columns * packing.scale().bytes();
     return shared.at(
         slot.plus(scalesAt()), element, groups(), bytes / element.bytes(), bytes / element.bytes());
   }

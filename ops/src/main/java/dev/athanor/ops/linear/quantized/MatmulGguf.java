@@ -7,12 +7,12 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
-import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.move.Neutral;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.quant.BlockFormat;
 import dev.athanor.ops.quant.Problems;
@@ -55,29 +55,25 @@ public final class MatmulGguf implements SampledOp {
     return DESCRIPTION;
   }
 
-  private static ProjectionProblem problem(Map<String, TensorType> inputs) {
-    var a = Objects.requireNonNull(inputs.get("a"));
-    var w = Objects.requireNonNull(inputs.get("w"));
-    if (w.shape().rank() != 2) {
-      throw new OpException.ShapeMismatch(
-          "w", "input \"w\" has shape %s; it must be a matrix [N, K]".formatted(w.shape()));
-    }
-    int n = Checks.requireExtent("w", w, w.shape().extent(0));
-    int depth = Checks.requireExtent("w", w, w.shape().extent(1));
+  private static ProjectionProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
+    var call = BoundInputs.of(DESCRIPTION, inputs, attributes);
+    var w = call.type("w");
     return new ProjectionProblem(
         new Packing.Block(w.dtype()),
-        a.dtype(),
+        call.dtype("a"),
         DType.F32,
-        ProjectionProblem.requireRows("a", a, depth),
-        depth,
+        ProjectionProblem.rows(call, "a"),
+        Checks.requireExtent("w", w, call.extent("K")),
         31,
         "a",
-        List.of(new ProjectionProblem.Projection("w", "", "", "c", n)));
+        List.of(
+            new ProjectionProblem.Projection(
+                "w", "", "", "c", Checks.requireExtent("w", w, call.extent("N")))));
   }
 
   @Override
   public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
-    return problem(inputs).outputs();
+    return problem(inputs, attributes).outputs();
   }
 
   @Override
@@ -89,7 +85,7 @@ public final class MatmulGguf implements SampledOp {
   @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
-    return ProjectionPlanner.plans("matmul-gguf", problem(inputs), inputs, capability);
+    return ProjectionPlanner.plans("matmul-gguf", problem(inputs, attributes), inputs, capability);
   }
 
   @Override

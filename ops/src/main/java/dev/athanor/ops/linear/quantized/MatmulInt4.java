@@ -13,6 +13,7 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.quant.Int4Weights;
 import dev.athanor.ops.quant.Problems;
 import dev.athanor.ops.reference.ReferenceOutput;
@@ -37,14 +38,14 @@ public final class MatmulInt4 implements SampledOp {
               new Input("a", "[M, K]", Set.of(DType.F16, DType.BF16), false, "the left factor"),
               new Input(
                   "packed",
-                  "[N, K/8], [K/8, N] or [K, N/8]",
+                  Int4Weights.WORDS,
                   Set.of(DType.U32),
                   false,
                   "words of eight 4-bit weights, packed as layout specifies; K is a multiple of 8"),
               new Input(
                   "scales",
                   "[K/groupSize, N]",
-                  Set.of(DType.F16),
+                  Int4Weights.SCALES,
                   false,
                   "scale of each group of weights"),
               new Input(
@@ -73,19 +74,19 @@ public final class MatmulInt4 implements SampledOp {
     return DESCRIPTION;
   }
 
-  private static Int4Weights weights(Map<String, TensorType> inputs, Attributes attributes) {
-    return Int4Weights.of(
-        "packed",
-        Objects.requireNonNull(inputs.get("packed")),
-        "scales",
-        inputs.get("scales"),
-        inputs.get("zeros"),
-        attributes);
+  private static Int4Weights weights(BoundInputs call, Attributes attributes) {
+    return Int4Weights.of(call, "packed", "N", "scales", attributes);
+  }
+
+  private static BoundInputs bound(Map<String, TensorType> inputs, Attributes attributes) {
+    Int4Weights.checkGroupSize(attributes);
+    return BoundInputs.of(DESCRIPTION, inputs, attributes);
   }
 
   private static ProjectionProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
-    var a = Objects.requireNonNull(inputs.get("a"));
-    var weights = weights(inputs, attributes);
+    var call = bound(inputs, attributes);
+    var weights = weights(call, attributes);
+    var a = call.type("a");
     var asked = attributes.choice("outDtype");
     var out = asked.isEmpty() ? a.dtype() : DType.of(asked).orElseThrow();
     if (out != DType.F32 && out != a.dtype()) {
@@ -98,7 +99,7 @@ public final class MatmulInt4 implements SampledOp {
         Packing.of(weights),
         a.dtype(),
         out,
-        ProjectionProblem.requireRows("a", a, weights.k()),
+        ProjectionProblem.rows(call, "a"),
         weights.k(),
         weights.groupShift(),
         "a",
@@ -126,7 +127,7 @@ public final class MatmulInt4 implements SampledOp {
   @Override
   public Map<String, ReferenceOutput> referenceOutputs(
       Map<String, HostTensor> inputs, Attributes attributes) {
-    var weights = weights(HostTensor.types(inputs), attributes);
+    var weights = weights(bound(HostTensor.types(inputs), attributes), attributes);
     var a = Objects.requireNonNull(inputs.get("a"));
     return Map.of("c", Problems.product(a, weights.n(), columns(weights, inputs)));
   }

@@ -6,6 +6,7 @@ import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.Int4Layout;
 import dev.athanor.ops.quant.Int4Weights;
 import dev.athanor.ops.quant.Names;
+import dev.athanor.ops.quant.Problems;
 
 /** The storage format of a product's weights, as far as kernels are specialized for it. */
 sealed interface Packing {
@@ -17,9 +18,7 @@ sealed interface Packing {
   Type element();
 
   /** Returns the type of the separate scales. */
-  default Type scale() {
-    return Type.F16;
-  }
+  Type scale();
 
   /** Returns whether there are separate scales. */
   default boolean hasScales() {
@@ -52,13 +51,18 @@ sealed interface Packing {
     public Type element() {
       return Type.U8;
     }
+
+    @Override
+    public Type scale() {
+      throw new IllegalStateException(format.text() + " blocks contain their scales");
+    }
   }
 
   /** Rows of four-bit weights along K, in words of eight. */
-  record AlongK() implements Packing {
+  record AlongK(Type scale) implements Packing {
     @Override
     public String text() {
-      return "int4";
+      return "int4" + suffix(scale);
     }
 
     @Override
@@ -71,10 +75,17 @@ sealed interface Packing {
    * Rows of weights along N: one scale for all int8 weights, or a scale and an optional zero point
    * for each column and group.
    */
-  record AlongN(ColumnWeights.Format format, boolean zeros, boolean lessOne) implements Packing {
+  record AlongN(ColumnWeights.Format format, boolean zeros, boolean lessOne, Type scale)
+      implements Packing {
+
+    /** The packing of int8 weights. */
+    static final AlongN INT8 = new AlongN(ColumnWeights.Format.INT8, false, false, Type.F32);
+
     @Override
     public String text() {
-      return Names.of(format) + (zeros ? lessOne ? "_zeros1" : "_zeros" : "");
+      return Names.of(format)
+          + (zeros ? lessOne ? "_zeros1" : "_zeros" : "")
+          + (scaled() ? suffix(scale) : "");
     }
 
     @Override
@@ -91,20 +102,21 @@ sealed interface Packing {
     public boolean scaled() {
       return format != ColumnWeights.Format.INT8;
     }
+  }
 
-    @Override
-    public Type scale() {
-      return format == ColumnWeights.Format.INT8 ? Type.F32 : Type.F16;
-    }
+  private static String suffix(Type scale) {
+    return scale == Type.F16 ? "" : "_s" + scale.word();
   }
 
   /** Returns the packing of four-bit weights. */
   static Packing of(Int4Weights weights) {
+    var scale = Problems.type(weights.scale());
     return weights.layout() == Int4Layout.K_PACKED
-        ? new AlongK()
+        ? new AlongK(scale)
         : new AlongN(
             ColumnWeights.Format.of(weights.layout()),
             weights.zeros(),
-            weights.zeros() && weights.lessOne());
+            weights.zeros() && weights.lessOne(),
+            scale);
   }
 }

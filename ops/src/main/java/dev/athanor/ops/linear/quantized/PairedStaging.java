@@ -44,7 +44,7 @@ record PairedStaging(
   static boolean decodes(Packing packing) {
     return switch (packing) {
       case Packing.AlongK _ -> true;
-      case Packing.AlongN(var format, _, _) -> format != ColumnWeights.Format.INT8;
+      case Packing.AlongN(var format, _, _, _) -> format != ColumnWeights.Format.INT8;
       case Packing.Block _ -> false;
     };
   }
@@ -62,7 +62,7 @@ record PairedStaging(
   public Runnable fill(Int offset, Int depth) {
     var to = stage.at(shared, offset, Type.B32);
     return switch (packing) {
-      case Packing.AlongN(var format, var zeros, var lessOne)
+      case Packing.AlongN(var format, var zeros, var lessOne, _)
           when format == ColumnWeights.Format.AWQ ->
           rows(to, nibbles(PairedNibbles.Order.FOUR_APART), depth, zeros, lessOne);
       default -> columns(to, nibbles(PairedNibbles.Order.NEIGHBORS), depth);
@@ -171,7 +171,7 @@ record PairedStaging(
   }
 
   private List<Value> zeros(PairedNibbles nibbles, Int column, Int group) {
-    if (packing instanceof Packing.AlongN(_, var zeros, var lessOne) && zeros) {
+    if (packing instanceof Packing.AlongN(_, var zeros, var lessOne, _) && zeros) {
       var word =
           problem
               .zeros()

@@ -83,7 +83,21 @@ final class ProjectionCases {
         all.add(turn, layout, size, formats.get(turn++ % formats.size()));
       }
     }
+    for (var layout : Int4Layout.values()) {
+      var formats = zeroFormats(layout);
+      all.add(0, layout, new int[] {17, 24, 64, 32}, formats.getLast(), DType.F32);
+      if (!quick) {
+        all.add(1, layout, new int[] {65, 40, 160, 128}, formats.getFirst(), DType.F32);
+        all.add(1, layout, new int[] {2, 72, 192, 64}, formats.getLast(), DType.F32);
+        all.add(2, layout, new int[] {1, 40, 8320, 128}, formats.getFirst(), DType.F32);
+        all.add(1, layout, new int[] {17, 40, 96, 32}, formats.getLast(), DType.BF16);
+        all.add(3, layout, new int[] {3, 24, 1048, 128}, formats.getFirst(), DType.BF16);
+      }
+    }
     if (!quick) {
+      // rows of scales that are not aligned for asynchronous copies
+      all.add(1, Int4Layout.GPTQ, new int[] {2, 13, 40, 32}, "", DType.BF16);
+      all.add(0, Int4Layout.K_PACKED, new int[] {3, 13, 40, 32}, "", DType.F32);
       all.add(0, Int4Layout.K_PACKED, new int[] {17, 13, 128, 64}, "");
       all.add(1, Int4Layout.K_PACKED, new int[] {5, 18, 80, 32}, "");
       all.add(2, Int4Layout.GPTQ, new int[] {17, 13, 40, 32}, "");
@@ -128,6 +142,10 @@ final class ProjectionCases {
     }
 
     void add(int turn, Int4Layout layout, int[] size, String zeroFormat) {
+      add(turn, layout, size, zeroFormat, DType.F16);
+    }
+
+    private void add(int turn, Int4Layout layout, int[] size, String zeroFormat, DType scale) {
       int n = size[1];
       int k = size[2];
       int groups = size[3] == -1 ? 1 : Math.ceilDiv(k, size[3]);
@@ -142,7 +160,7 @@ final class ProjectionCases {
             case GPTQ -> quants.words(k / 8, n);
             case AWQ -> quants.words(k, n / 8);
           });
-      inputs.put("scales", quants.scales(DType.F16, groups, n));
+      inputs.put("scales", quants.scales(scale, groups, n));
       var attributes =
           new HashMap<String, Object>(Map.of("layout", layout.text(), "groupSize", size[3]));
       if (out == DType.F32) {
@@ -178,6 +196,7 @@ final class ProjectionCases {
     int turn = 0;
     for (var size : sizes) {
       var in = turn++ % 2 == 0 ? DType.F16 : DType.BF16;
+      var scale = turn == sizes.length ? DType.F32 : DType.F16;
       int k = size[3];
       var inputs = new HashMap<String, HostTensor>();
       inputs.put("x", draw.normal(in, size[0], k));
@@ -186,7 +205,7 @@ final class ProjectionCases {
         inputs.put("w" + letter, int4 ? quants.words(n, k / 8) : quants.bytes(k, n));
         inputs.put(
             "scale" + letter.toUpperCase(Locale.ROOT),
-            int4 ? quants.scales(DType.F16, Math.ceilDiv(k, 32), n) : quants.scales(DType.F32));
+            int4 ? quants.scales(scale, Math.ceilDiv(k, 32), n) : quants.scales(DType.F32));
       }
       cases.add(
           new Case(

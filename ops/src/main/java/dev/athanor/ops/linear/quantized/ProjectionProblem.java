@@ -2,9 +2,9 @@ package dev.athanor.ops.linear.quantized;
 
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
-import dev.athanor.ops.OpException;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.function.Function;
 
 /**
- * Products of one matrix with one or more matrices of quantized weights, with validated shapes.
+ * Products of one matrix with one or more matrices of quantized weights.
  *
  * @param in dtype of the left matrix
  * @param out dtype of the products
@@ -42,20 +42,9 @@ record ProjectionProblem(
    */
   record Projection(String weights, String scales, String zeros, String output, int n) {}
 
-  /** Checks the shape of a left matrix and returns its number of rows. */
-  static int requireRows(String name, TensorType left, int depth) {
-    if (left.shape().rank() != 2) {
-      throw new OpException.ShapeMismatch(
-          name,
-          "input \"%s\" has shape %s; it must be a matrix [M, K]".formatted(name, left.shape()));
-    }
-    if (left.shape().extent(1) != depth) {
-      throw new OpException.ShapeMismatch(
-          name,
-          "input \"%s\" has shape %s, so K = %d, but the weights have K = %d; they must be equal"
-              .formatted(name, left.shape(), left.shape().extent(1), depth));
-    }
-    return Checks.requireExtent(name, left, left.shape().extent(0));
+  /** Returns the number of rows of the left matrix {@code [M, K]}. */
+  static int rows(BoundInputs call, String left) {
+    return Checks.requireExtent(left, call.type(left), call.extent("M"));
   }
 
   /** Returns the total number of columns of all products. */

@@ -7,16 +7,14 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
-import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
-import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.linear.quantized.ProjectionProblem.Projection;
 import dev.athanor.ops.move.Neutral;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
-import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.Int4Weights;
 import dev.athanor.ops.quant.Problems;
 import dev.athanor.ops.reference.ReferenceOutput;
@@ -57,7 +55,7 @@ public final class QkvProject implements SampledOp {
         new Input(
             "x", "[M, K]", Set.of(DType.F16, DType.BF16), false, "the input, one row per token"));
     for (var letter : LETTERS) {
-      var n = letter.equals("q") ? "Nq" : "Nkv";
+      var n = columns(letter);
       inputs.add(
           int4
               ? new Input(
@@ -77,12 +75,7 @@ public final class QkvProject implements SampledOp {
     for (var letter : LETTERS) {
       inputs.add(
           int4
-              ? new Input(
-                  scale(letter),
-                  "[K/groupSize, %s]".formatted(letter.equals("q") ? "Nq" : "Nkv"),
-                  Set.of(DType.F16),
-                  false,
-                  "scale of each group of " + weights(letter))
+              ? groupScale(letter)
               : new Input(
                   scale(letter), "[]", Set.of(DType.F32), false, "scale of " + weights(letter)));
     }
@@ -91,7 +84,7 @@ public final class QkvProject implements SampledOp {
       outputs.add(
           Output.of(
               letter,
-              letter.equals("q") ? "[M, Nq]" : "[M, Nkv]",
+              "[M, %s]".formatted(columns(letter)),
               "same as x",
               "the %s projection of x".formatted(title(letter))));
     }
@@ -108,6 +101,17 @@ public final class QkvProject implements SampledOp {
         "2·M·K·(Nq + 2·Nkv)");
   }
 
+  private static Input groupScale(String letter) {
+    var scale =
+        new Input(
+            scale(letter),
+            "[K/groupSize, %s]".formatted(columns(letter)),
+            Int4Weights.SCALES,
+            false,
+            "scale of each group of " + weights(letter));
+    return letter.equals("q") ? scale : scale.like(scale("q"));
+  }
+
   private static String title(String letter) {
     return switch (letter) {
       case "q" -> "query";
@@ -120,6 +124,11 @@ public final class QkvProject implements SampledOp {
     return "w" + letter;
   }
 
+  /** Returns the name of the number of columns. */
+  private static String columns(String letter) {
+    return letter.equals("q") ? "Nq" : "Nkv";
+  }
+
   private static String scale(String letter) {
     return "scale" + letter.toUpperCase(Locale.ROOT);
   }
@@ -130,67 +139,41 @@ public final class QkvProject implements SampledOp {
   }
 
   private ProjectionProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
-    var x = Objects.requireNonNull(inputs.get("x"));
-    var depths = new HashMap<String, Integer>();
-    var projections = new ArrayList<Projection>();
-    int groupShift = 31;
-    for (var letter : LETTERS) {
-      var weights = Objects.requireNonNull(inputs.get(weights(letter)));
-      var scale = Objects.requireNonNull(inputs.get(scale(letter)));
-      int n;
-      if (int4) {
-        var packed =
-            Int4Weights.of(weights(letter), weights, scale(letter), scale, null, attributes);
-        n = packed.n();
-        depths.put(letter, packed.k());
-        groupShift = packed.groupShift();
-      } else {
-        requireBytes(letter, weights, scale);
-        depths.put(
-            letter, Checks.requireExtent(weights(letter), weights, weights.shape().extent(0)));
-        n = Checks.requireExtent(weights(letter), weights, weights.shape().extent(1));
-      }
-      projections.add(new Projection(weights(letter), scale(letter), "", letter, n));
-    }
-    int depth = Objects.requireNonNull(depths.get("q"));
-    for (var letter : LETTERS) {
-      if (Objects.requireNonNull(depths.get(letter)) != depth) {
-        throw new OpException.ShapeMismatch(
-            weights(letter),
-            "wq has K = %d but %s has K = %d; they must be equal"
-                .formatted(depth, weights(letter), depths.get(letter)));
-      }
-    }
-    int keys = projections.get(1).n();
-    int values = projections.get(2).n();
-    if (keys != values) {
-      throw new OpException.ShapeMismatch(
-          "wv", "wk has %d columns but wv has %d; they must be equal".formatted(keys, values));
-    }
+    var call = bound(inputs, attributes);
+    var x = call.type("x");
+    var projections =
+        LETTERS.stream()
+            .map(letter ->
+                new Projection(
+                    weights(letter), scale(letter), "", letter, columns(call, letter, attributes)))
+            .toList();
     return new ProjectionProblem(
-        int4 ? new Packing.AlongK() : new Packing.AlongN(ColumnWeights.Format.INT8, false, false),
+        int4 ? Packing.of(int4(call, "q", attributes)) : Packing.AlongN.INT8,
         x.dtype(),
         x.dtype(),
-        ProjectionProblem.requireRows("x", x, depth),
-        depth,
-        groupShift,
+        ProjectionProblem.rows(call, "x"),
+        Checks.requireExtent("x", x, call.extent("K")),
+        int4 ? int4(call, "q", attributes).groupShift() : 31,
         "x",
         projections);
   }
 
-  private static void requireBytes(String letter, TensorType weights, TensorType scale) {
-    if (weights.shape().rank() != 2) {
-      throw new OpException.ShapeMismatch(
-          weights(letter),
-          "input \"%s\" has shape %s; it must be a matrix [K, N]"
-              .formatted(weights(letter), weights.shape()));
+  private BoundInputs bound(Map<String, TensorType> inputs, Attributes attributes) {
+    if (int4) {
+      Int4Weights.checkGroupSize(attributes);
     }
-    if (!scale.shape().equals(Shape.of())) {
-      throw new OpException.ShapeMismatch(
-          scale(letter),
-          "input \"%s\" has shape %s; it must be a scalar, []"
-              .formatted(scale(letter), scale.shape()));
-    }
+    return BoundInputs.of(description, inputs, attributes);
+  }
+
+  private static Int4Weights int4(BoundInputs call, String letter, Attributes attributes) {
+    return Int4Weights.of(call, weights(letter), columns(letter), scale(letter), attributes);
+  }
+
+  private int columns(BoundInputs call, String letter, Attributes attributes) {
+    return int4
+        ? int4(call, letter, attributes).n()
+        : Checks.requireExtent(
+            weights(letter), call.type(weights(letter)), call.extent(columns(letter)));
   }
 
   @Override
@@ -225,20 +208,19 @@ public final class QkvProject implements SampledOp {
     var x = Objects.requireNonNull(inputs.get("x"));
     var products = new HashMap<String, ReferenceOutput>();
     for (var product : problem(HostTensor.types(inputs), attributes).projections()) {
-      var columns = columns(product, inputs, attributes);
+      var columns = weights(product, inputs, attributes);
       products.put(product.output(), Problems.product(x, product.n(), columns));
     }
     return products;
   }
 
-  private Problems.Columns columns(
+  private Problems.Columns weights(
       Projection product, Map<String, HostTensor> inputs, Attributes attributes) {
     var weights = Objects.requireNonNull(inputs.get(product.weights()));
     var scale = Objects.requireNonNull(inputs.get(product.scales()));
     if (int4) {
-      return Int4Weights.of(
-              product.weights(), weights.type(), product.scales(), scale.type(), null, attributes)
-          .columns(weights, scale, null);
+      var call = bound(HostTensor.types(inputs), attributes);
+      return int4(call, product.output(), attributes).columns(weights, scale, null);
     }
     long depth = weights.type().shape().extent(0);
     return column ->

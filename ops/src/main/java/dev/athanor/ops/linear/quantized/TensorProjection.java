@@ -22,9 +22,9 @@ import java.util.Optional;
 /**
  * Products with quantized weights on tensor cores. Weights are dequantized on their way to shared
  * memory. With {@code group}, four-bit weights remain integers and scales are applied to sums,
- * because bf16 represents the integers exactly, but not the scaled weights. With {@code split},
- * each block along the second dimension of the grid computes {@code depth} of K and writes f32
- * partial sums to c for {@link SplitVariant}.
+ * because bf16 represents the integers exactly, but not the scaled weights, nor f16 those with
+ * scales of another type. With {@code split}, each block along the second dimension of the grid
+ * computes {@code depth} of K and writes f32 partial sums to c for {@link SplitVariant}.
  *
  * @param group number of weights along K that are summed before a scale is applied to the sum; 0 if
  *     scales are applied to weights
@@ -61,7 +61,9 @@ record TensorProjection(
    * are applied to weights.
    */
   static int group(ProjectionProblem problem) {
-    return PairedStaging.decodes(problem.packing()) && problem.in() == DType.BF16
+    var packing = problem.packing();
+    return PairedStaging.decodes(packing)
+            && (problem.in() == DType.BF16 || packing.scale() != Type.F16)
         ? Math.min(DEPTH, 1 << Math.min(problem.groupShift(), 30))
         : 0;
   }

@@ -12,6 +12,7 @@ import dev.athanor.engine.analysis.sass.KernelCode;
 import dev.athanor.engine.analysis.sass.MachineCode;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
@@ -156,10 +157,10 @@ class Int4GemvTest {
 
   private static Packing packing(String name) {
     return switch (name) {
-      case "int4" -> new Packing.AlongK();
-      case "gptq" -> new Packing.AlongN(ColumnWeights.Format.GPTQ, false, false);
-      case "gptq_zeros" -> new Packing.AlongN(ColumnWeights.Format.GPTQ, true, true);
-      default -> new Packing.AlongN(ColumnWeights.Format.AWQ, true, false);
+      case "int4" -> new Packing.AlongK(Type.F16);
+      case "gptq" -> new Packing.AlongN(ColumnWeights.Format.GPTQ, false, false, Type.F16);
+      case "gptq_zeros" -> new Packing.AlongN(ColumnWeights.Format.GPTQ, true, true, Type.F16);
+      default -> new Packing.AlongN(ColumnWeights.Format.AWQ, true, false, Type.F16);
     };
   }
 
