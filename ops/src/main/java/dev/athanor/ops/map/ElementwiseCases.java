@@ -63,7 +63,11 @@ final class ElementwiseCases {
         } else if (!op.broadcasts()) {
           var widths = quick ? QUICK_WIDTHS : WIDTHS;
           int width = widths[n++ % widths.length];
-          cases.add(make(attributes, normal(dtype, Shape.of(3, 5, width)), Shape.of(width)));
+          var rows = normal(dtype, Shape.of(3, 5, width));
+          cases.add(make(attributes, rows, Shape.of(width)));
+          for (var other : others(dtype)) {
+            cases.add(make(attributes, rows, Shape.of(width), other));
+          }
         } else {
           for (var pair : quick ? PAIRS.subList(0, 3) : PAIRS) {
             cases.add(make(attributes, normal(dtype, pair.x), pair.y));
@@ -98,14 +102,26 @@ final class ElementwiseCases {
     return draw.normal(0, 3, new TensorType(dtype, shape));
   }
 
+  /** Returns the other dtypes of the last input, given that of the first. */
+  private List<DType> others(DType dtype) {
+    return op.description().inputs().getLast().agreement().stream()
+        .flatMap(rule -> rule.others(dtype).stream())
+        .filter(other -> other != dtype)
+        .toList();
+  }
+
   private Case make(Map<String, ?> given, HostTensor first, Shape second) {
+    return make(given, first, second, first.type().dtype());
+  }
+
+  private Case make(Map<String, ?> given, HostTensor first, Shape second, DType ofSecond) {
     var attributes = Attributes.of(op.description(), given);
     var dtype = first.type().dtype();
     var inputs = new HashMap<String, HostTensor>();
     var names = op.description().inputs().stream().map(Input::name).toList();
     inputs.put(names.getFirst(), first);
     if (names.size() > 1) {
-      inputs.put(names.getLast(), normal(dtype, second));
+      inputs.put(names.getLast(), normal(ofSecond, second));
     }
     var tolerance = op.tolerance("y", dtype, Map.of(), attributes);
     return new Case(inputs, attributes, Map.of("y", tolerance));

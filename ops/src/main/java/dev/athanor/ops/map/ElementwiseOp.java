@@ -123,6 +123,7 @@ record ElementwiseOp(
             Loops.broadcast(output.shape(), operands.stream().map(TensorType::shape).toList()),
             names(),
             in,
+            operands.getLast().dtype(),
             output,
             conversion(in, output.dtype(), attributes),
             constants)

@@ -144,7 +144,7 @@ public final class ElementwiseOps {
             "Adds a bias to each row and applies an activation function, in one pass.",
             List.of(
                 one("x", "[…, N]", SINGLE, "the input rows"),
-                one("bias", "[N]", SINGLE, "the bias, added to each row").like("x")),
+                one("bias", "[N]", SINGLE, "the bias, added to each row").like("x", DType.F32)),
             List.of(
                 Attribute.choice(
                     "activation",

@@ -20,6 +20,7 @@ import java.util.Map;
  * @param loops over the result, with the strides of the inputs
  * @param inputs the names of the operands in memory
  * @param in the dtype of the operands
+ * @param last the dtype of the last operand in memory
  * @param output type of the output {@code y}
  * @param conversion the conversion of results to elements of the output
  * @param constants the argument of the scalar operand, if there is one
@@ -30,6 +31,7 @@ record ElementwisePlanner(
     Loops loops,
     List<String> inputs,
     DType in,
+    DType last,
     TensorType output,
     Conversion conversion,
     Arguments constants) {
@@ -57,6 +59,7 @@ record ElementwisePlanner(
                 loops,
                 inputs.stream().map(Slot::input).toList(),
                 in,
+                last,
                 new Slot.Output("y", 0),
                 output.dtype(),
                 conversion,

@@ -17,6 +17,7 @@ import java.util.Optional;
  * @param loops with the strides of the operands, followed by those of a strided result
  * @param operands addresses of the operands in memory
  * @param in dtype of the operands
+ * @param last dtype of the last operand
  * @param result address of the result
  * @param out dtype of the result
  * @param conversion the conversion of results to elements of the output
@@ -28,6 +29,7 @@ public record ElementwiseSteps(
     Loops loops,
     List<Slot> operands,
     DType in,
+    DType last,
     Slot.Output result,
     DType out,
     Conversion conversion,
@@ -56,6 +58,7 @@ public record ElementwiseSteps(
         fills ? Formula.FILL : Formula.IDENTITY,
         loops.isDense(sources) ? loops.first(sources) : loops,
         fills ? List.of() : List.of(source),
+        size,
         size,
         result,
         size,
@@ -99,6 +102,7 @@ public record ElementwiseSteps(
             formula,
             !constants.isEmpty(),
             in,
+            last,
             out,
             conversion,
             all.size(),
@@ -108,7 +112,7 @@ public record ElementwiseSteps(
     var arguments = constants.with(part.arguments(variant.vector(), this::stride));
     for (int o = 0; o < operands.size(); o++) {
       arguments =
-          arguments.with("x" + o, advanced(operands.get(o), part.starts().get(o) * in.bytes()));
+          arguments.with("x" + o, advanced(operands.get(o), part.starts().get(o) * bytes(o)));
     }
     var inner = part.loops().inner().strides();
     for (int o = 0; o < inner.size(); o++) {
@@ -123,6 +127,11 @@ public record ElementwiseSteps(
         ElementwiseVariant.THREADS,
         0,
         arguments.with("y", advanced(result, resultStart(part) * out.bytes())));
+  }
+
+  /** Returns the bytes of an element of an operand. */
+  private int bytes(int operand) {
+    return (operand == operands.size() - 1 ? last : in).bytes();
   }
 
   private static Slot advanced(Slot slot, long bytes) {
@@ -178,11 +187,11 @@ public record ElementwiseSteps(
       }
     }
     steps |= isStrided() ? 0 : part.first();
-    int widest = ElementwiseVariant.widest(in, out);
+    int widest = ElementwiseVariant.widest(in, last, out);
     long bytes = offset(result) / out.bytes();
     for (int o = 0; o < operands.size(); o++) {
       boolean contiguous = part.loops().inner().strides().get(o) == 1;
-      bytes |= contiguous ? offset(operands.get(o)) / in.bytes() : 0;
+      bytes |= contiguous ? offset(operands.get(o)) / bytes(o) : 0;
     }
     return (int) Long.lowestOneBit(steps | bytes | widest);
   }

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * The kernel of all ops that compute each element of a result from one element of each operand. A
@@ -28,6 +29,7 @@ import java.util.Optional;
  *
  * @param constant whether the last operand is a scalar parameter
  * @param in dtype of the operands
+ * @param last dtype of the last operand in memory
  * @param out dtype of the result
  * @param conversion the conversion of results to {@code out}
  * @param rank number of nested {@link Loops}
@@ -40,6 +42,7 @@ record ElementwiseVariant(
     Formula formula,
     boolean constant,
     DType in,
+    DType last,
     DType out,
     Conversion conversion,
     int rank,
@@ -77,9 +80,14 @@ record ElementwiseVariant(
     along = List.copyOf(along);
   }
 
-  /** Returns the maximum number of elements per access: 16 bytes of the wider of two dtypes. */
-  static int widest(DType in, DType out) {
-    return 16 / Math.max(in.bytes(), out.bytes());
+  /** Returns the maximum number of elements per access: 16 bytes of the widest of some dtypes. */
+  static int widest(DType... dtypes) {
+    return 16 / Stream.of(dtypes).mapToInt(DType::bytes).max().orElse(1);
+  }
+
+  /** Returns the dtype of an operand in memory. */
+  private DType in(int operand) {
+    return operand == along.size() - 1 ? last : in;
   }
 
   /** Returns the number of blocks. */
@@ -98,6 +106,9 @@ record ElementwiseVariant(
       name.append("_constant");
     }
     name.append('_').append(in.text());
+    if (last != in) {
+      name.append('_').append(last.text());
+    }
     if (out != in) {
       name.append('_').append(out.text());
     }
@@ -166,7 +177,7 @@ record ElementwiseVariant(
       this.k = k;
       elements = new Elements(k);
       for (int o = 0; o < along.size(); o++) {
-        pointers.add(k.pointer("x" + o, Elements.type(in)));
+        pointers.add(k.pointer("x" + o, Elements.type(in(o))));
       }
       y = k.pointer("y", Elements.type(out));
       if (result.isPresent()) {
@@ -291,7 +302,9 @@ record ElementwiseVariant(
         return moves ? only : elements.narrow(out, elements.widen(in, only), conversion);
       }
       var x = new ArrayList<Real>();
-      numbers.forEach(number -> x.add((Real) elements.widen(in, number)));
+      for (int o = 0; o < numbers.size(); o++) {
+        x.add((Real) elements.widen(in(o), numbers.get(o)));
+      }
       x.addAll(constants);
       return elements.narrow(out, formula.apply(x), conversion);
     }

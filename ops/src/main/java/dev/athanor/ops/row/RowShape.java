@@ -12,7 +12,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * An input tensor as a list of rows, with checks of the other inputs.
+ * An input tensor as a list of rows.
  *
  * @param name name of the input
  * @param tensor type of the input
@@ -110,38 +110,5 @@ public record RowShape(String name, TensorType tensor, int rows, int n) {
    */
   public int access(int length) {
     return Math.min(Integer.lowestOneBit(length), MOST_BYTES / dtype().bytes());
-  }
-
-  /**
-   * Returns the dtype of an input that all rows share.
-   *
-   * @throws OpException.UnsupportedDType unless it is that of the rows or f32
-   */
-  public DType shared(Map<String, TensorType> inputs, String other) {
-    var type = input(inputs, other).dtype();
-    if (type != dtype() && type != DType.F32) {
-      throw new OpException.UnsupportedDType(
-          other,
-          "%s is %s but %s is %s; it must be that or f32"
-              .formatted(other, type.text(), name, dtype().text()));
-    }
-    return type;
-  }
-
-  /**
-   * Returns the dtype of weights, one for each element of a row.
-   *
-   * @throws OpException.ShapeMismatch if their shape is not [N]
-   * @throws OpException.UnsupportedDType unless their dtype is that of the rows or f32
-   */
-  public DType weights(Map<String, TensorType> inputs, String other) {
-    var type = input(inputs, other);
-    if (!type.shape().equals(Shape.of(n))) {
-      throw new OpException.ShapeMismatch(
-          other,
-          "%s has shape %s; it must be [N] = [%d], the row length of %s"
-              .formatted(other, type.shape(), n, name));
-    }
-    return shared(inputs, other);
   }
 }

@@ -126,6 +126,7 @@ class ElementwiseTest {
             Loops.broadcast(output.shape(), shapes),
             List.of("a", "b"),
             DType.F16,
+            DType.F16,
             output,
             Conversion.usual(DType.F16),
             Arguments.NONE);

@@ -2,6 +2,7 @@ package dev.athanor.ops.row.rope;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.OpDescription;
@@ -10,6 +11,7 @@ import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import dev.athanor.ops.reference.TensorReader;
@@ -38,29 +40,26 @@ public final class NormRopeOp implements SampledOp {
           List.of(
               new Input(
                   "x",
-                  "[…, S, heads · headDim]",
-                  RowShape.SINGLE,
+                  "[…, S, N]",
+                  RowShape.DTYPES,
                   false,
-                  "the input, one row per position"),
+                  "the input, one row per position; N = heads · headDim"),
               new Input(
                       "weight",
-                      "[heads · headDim]",
-                      RowShape.SINGLE,
+                      "[N]",
+                      RowShape.DTYPES,
                       true,
-                      "scale factor of each column, default 1; same dtype as x, or f32")
-                  .or("gamma"),
+                      "scale factor of each column, default 1")
+                  .or("gamma")
+                  .like("x", DType.F32),
               new Input(
-                  "cos",
-                  "[P, headDim / 2]",
-                  RowShape.SINGLE,
-                  false,
-                  "cosine table, one row per position (P ≥ S); same dtype as x, or f32"),
-              new Input(
-                  "sin",
-                  "[P, headDim / 2]",
-                  RowShape.SINGLE,
-                  false,
-                  "sine table; same shape and dtype as cos")),
+                      "cos",
+                      "[P, headDim/2]",
+                      RowShape.DTYPES,
+                      false,
+                      "cosine table, one row per position (P ≥ S)")
+                  .like("x", DType.F32),
+              new Input("sin", "[P, headDim/2]", RowShape.DTYPES, false, "sine table").like("cos")),
           List.of(
               Attribute.integer("heads", "number of heads; may be omitted if headDim is given")
                   .from(1, Integer.MAX_VALUE),
@@ -69,9 +68,7 @@ public final class NormRopeOp implements SampledOp {
                   .from(2, Integer.MAX_VALUE),
               Norm.RMS.epsilon(),
               STYLE),
-          List.of(
-              Output.of(
-                  "y", "[…, S, heads · headDim]", "same as x", "the normalized and rotated rows")),
+          List.of(Output.of("y", "[…, S, N]", "same as x", "the normalized and rotated rows")),
           "h = weight · x / √(mean(x²) + epsilon); pairs (a, b) of h become (a · cos - b · sin, b · cos + a · sin)",
           "7·heads·headDim per position");
 
@@ -86,26 +83,19 @@ public final class NormRopeOp implements SampledOp {
 
   @Override
   public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
-    var x = RowShape.of(inputs, "x");
-    problem(x, inputs, attributes);
-    return Map.of("y", x.tensor());
+    return Map.of("y", problem(inputs, attributes).x().tensor());
   }
 
   @Override
   public List<LaunchPlan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
-    var x = RowShape.of(inputs, "x");
-    var problem = problem(x, inputs, attributes);
-    return problem.plans("rms-norm-rope of " + x.dtype().text(), inputs, capability);
+    var problem = problem(inputs, attributes);
+    return problem.plans("rms-norm-rope of " + problem.x().dtype().text(), inputs, capability);
   }
 
-  private static RopeProblem problem(
-      RowShape x, Map<String, TensorType> inputs, Attributes attributes) {
-    var shape = x.tensor().shape();
-    if (shape.rank() < 2) {
-      throw new OpException.ShapeMismatch(
-          "x", "input \"x\" has shape %s; it must be […, S, heads · headDim]".formatted(shape));
-    }
+  private static RopeProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
+    var call = BoundInputs.of(DESCRIPTION, inputs, attributes);
+    var x = RowShape.of(inputs, "x");
     if (!attributes.has("heads") && !attributes.has("headDim")) {
       throw new OpException.InvalidAttribute("heads", "rms-norm-rope requires heads or headDim");
     }
@@ -121,26 +111,24 @@ public final class NormRopeOp implements SampledOp {
           "%d heads of size %d do not match rows of %d elements; heads · headDim must equal the row length, and headDim must be even"
               .formatted(heads, headDim, x.n()));
     }
-    int sequence = (int) shape.extent(-2);
+    int sequence = (int) call.extent("S");
     return new RopeProblem(
         x,
         (int) headDim,
         interleaved(attributes),
         Optional.of(
             new RopeProblem.Norm(
-                Optional.of("weight")
-                    .filter(inputs::containsKey)
-                    .map(name -> x.weights(inputs, name)),
-                (float) attributes.number("epsilon"))),
-        RopeTables.given(x, inputs, sequence, sequence, (int) headDim / 2, "[P, headDim / 2]"));
+                Optional.of("weight").filter(call::has).map(call::dtype),
+                attributes.number("epsilon"))),
+        RopeTables.given(call, sequence, sequence, (int) headDim / 2));
   }
 
   @Override
   public Map<String, ReferenceOutput> referenceOutputs(
       Map<String, HostTensor> inputs, Attributes attributes) {
     var types = HostTensor.types(inputs);
-    var shape = RowShape.of(types, "x");
-    var problem = problem(shape, types, attributes);
+    var problem = problem(types, attributes);
+    var shape = problem.x();
     int n = shape.n();
     var x = TensorReader.of(inputs, "x");
     var weight = TensorReader.of(inputs, "weight", 1);

@@ -4,6 +4,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.row.RowCases;
 import dev.athanor.ops.row.norm.NormCases;
 import java.util.ArrayList;
@@ -28,6 +29,8 @@ final class RopeCases {
   };
 
   private static final int[][] QUICK_SIZES = {{1, 3, 2, 64, 64}, {2, 5, 3, 7, 4}};
+
+  private static final Map<String, Tolerance> DOUBLE = Map.of("y", NormCases.tolerance(DType.F64));
 
   private RopeCases() {}
 
@@ -58,6 +61,12 @@ final class RopeCases {
         number++;
       }
     }
+    for (var style : List.of("half", "interleaved")) {
+      cases.add(doubles(op, random, style).attribute("theta", 10_000).within(DOUBLE));
+      var given = doubles(op, random, style).integers("positions", 0, 5, DType.I32, 5);
+      tables(given, DType.F64, 7, 6, random);
+      cases.add(given.within(DOUBLE));
+    }
     cases.add(far(op, random));
     // a position before the first and one after the last of the tables
     var outside =
@@ -67,6 +76,13 @@ final class RopeCases {
     tables(outside, DType.F32, 5, 4, random);
     cases.add(outside.within(Map.of("y", NormCases.tolerance(DType.F32))));
     return cases;
+  }
+
+  private static RowCases.Builder doubles(Op op, RandomGenerator random, String style) {
+    return new RowCases.Builder(op, random)
+        .normal("x", DType.F64, 2, 5, 3, 16)
+        .attribute("style", style)
+        .attribute("rotaryDim", 12);
   }
 
   /** Returns a case with positions up to a million, whose angles are inaccurate in f32. */
@@ -103,6 +119,13 @@ final class RopeCases {
         number++;
       }
     }
+    var doubles =
+        new RowCases.Builder(op, random)
+            .normal("x", DType.F64, 2, 5, 48)
+            .normal("weight", 1, 0.5, DType.F64, 48)
+            .attribute("headDim", 16);
+    tables(doubles, DType.F64, 6, 8, random);
+    cases.add(doubles.within(DOUBLE));
     return cases;
   }
 

@@ -73,7 +73,7 @@ public record RopeFunction(
     var half = k.integer("half");
     var tableRows = k.integer("tableRows");
     var period = k.integer("period");
-    var epsilon = k.real("epsilon", Type.F32);
+    var epsilon = k.real("epsilon", kernel.number());
 
     int access = kernel.tile().access();
     int pairs = pairs(access);

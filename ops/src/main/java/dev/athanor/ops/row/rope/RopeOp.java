@@ -11,6 +11,7 @@ import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import dev.athanor.ops.reference.TensorReader;
@@ -33,20 +34,15 @@ public final class RopeOp implements SampledOp {
           "Applies rotary position embedding (RoPE) to each head.",
           List.of(
               new Input(
-                  "x", "[…, S, H, D]", RowShape.SINGLE, false, "the input: S positions of H heads"),
+                  "x", "[…, S, H, D]", RowShape.DTYPES, false, "the input: S positions of H heads"),
               new Input(
-                  "cos",
-                  "[P, rotaryDim / 2]",
-                  RowShape.SINGLE,
-                  true,
-                  "cosine table, one row per position; same dtype as x, or f32. Omit it if theta"
-                      + " is given"),
-              new Input(
-                  "sin",
-                  "[P, rotaryDim / 2]",
-                  RowShape.SINGLE,
-                  true,
-                  "sine table; same shape and dtype as cos"),
+                      "cos",
+                      "[P, rotaryDim/2]",
+                      RowShape.DTYPES,
+                      true,
+                      "cosine table, one row per position; omit it if theta is given")
+                  .like("x", DType.F32),
+              new Input("sin", "[P, rotaryDim/2]", RowShape.DTYPES, true, "sine table").like("cos"),
               new Input(
                   "positions",
                   "[S] or […, S]",
@@ -76,27 +72,21 @@ public final class RopeOp implements SampledOp {
 
   @Override
   public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
-    var x = RowShape.of(inputs, "x", 2);
-    problem(x, inputs, attributes);
-    return Map.of("y", x.tensor());
+    return Map.of("y", problem(inputs, attributes).x().tensor());
   }
 
   @Override
   public List<LaunchPlan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     // a row is all heads of a position
-    var x = RowShape.of(inputs, "x", 2);
-    var problem = problem(x, inputs, attributes);
-    return problem.plans("rope of " + x.dtype().text(), inputs, capability);
+    var problem = problem(inputs, attributes);
+    return problem.plans("rope of " + problem.x().dtype().text(), inputs, capability);
   }
 
-  private static RopeProblem problem(
-      RowShape x, Map<String, TensorType> inputs, Attributes attributes) {
+  private static RopeProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
+    var call = BoundInputs.of(DESCRIPTION, inputs, attributes);
+    var x = RowShape.of(inputs, "x", 2);
     var shape = x.tensor().shape();
-    if (shape.rank() < 3) {
-      throw new OpException.ShapeMismatch(
-          "x", "input \"x\" has shape %s; it must be […, S, H, D]".formatted(shape));
-    }
     int headDim = (int) shape.extent(-1);
     int sequence = (int) shape.extent(-3);
     long rotary = attributes.has("rotaryDim") ? attributes.integer("rotaryDim") : headDim;
@@ -106,41 +96,19 @@ public final class RopeOp implements SampledOp {
           "rotaryDim is %d; it must be even, from 2 to D = %d".formatted(rotary, headDim));
     }
     int half = (int) rotary / 2;
-    int period = period(x, inputs, sequence);
+    long period = call.has("positions") ? call.type("positions").shape().elements() : sequence;
     return new RopeProblem(
         x,
         headDim,
         NormRopeOp.interleaved(attributes),
         Optional.empty(),
-        tables(x, inputs, attributes, sequence, period, half));
-  }
-
-  /** Returns the number of rows after which the positions repeat. */
-  private static int period(RowShape x, Map<String, TensorType> inputs, int sequence) {
-    var positions = inputs.get("positions");
-    if (positions == null) {
-      return sequence;
-    }
-    var all = x.tensor().shape().leading(2);
-    var shape = positions.shape();
-    if (!shape.equals(all) && !(shape.rank() == 1 && shape.extent(0) == sequence)) {
-      throw new OpException.ShapeMismatch(
-          "positions",
-          "positions has shape %s; it must be [S] = [%d] or […, S] = %s"
-              .formatted(shape, sequence, all));
-    }
-    return (int) shape.elements();
+        tables(call, attributes, sequence, (int) period, half));
   }
 
   private static RopeTables tables(
-      RowShape x,
-      Map<String, TensorType> inputs,
-      Attributes attributes,
-      int sequence,
-      int period,
-      int half) {
-    boolean cos = inputs.containsKey("cos");
-    if (cos != inputs.containsKey("sin")) {
+      BoundInputs call, Attributes attributes, int sequence, int period, int half) {
+    boolean cos = call.has("cos");
+    if (cos != call.has("sin")) {
       throw new OpException.MissingInput(
           cos ? "sin" : "cos", "cos and sin must be given together; give both, or theta instead");
     }
@@ -152,7 +120,7 @@ public final class RopeOp implements SampledOp {
               : "neither theta nor cos is given; give either theta, or cos and sin");
     }
     if (cos) {
-      return RopeTables.given(x, inputs, sequence, period, half, "[P, rotaryDim / 2]");
+      return RopeTables.given(call, sequence, period, half);
     }
     if ((long) period * half > MOST_ANGLES) {
       throw new OpException.TooLarge(
@@ -161,11 +129,11 @@ public final class RopeOp implements SampledOp {
               .formatted(period, half, MOST_ANGLES));
     }
     return new RopeTables(
-        DType.F32,
+        call.dtype("x") == DType.F64 ? DType.F64 : DType.F32,
         period,
         half,
         period,
-        inputs.containsKey("positions"),
+        call.has("positions"),
         Optional.of(attributes.number("theta")));
   }
 
@@ -173,8 +141,8 @@ public final class RopeOp implements SampledOp {
   public Map<String, ReferenceOutput> referenceOutputs(
       Map<String, HostTensor> inputs, Attributes attributes) {
     var types = HostTensor.types(inputs);
-    var shape = RowShape.of(types, "x", 2);
-    var problem = problem(shape, types, attributes);
+    var problem = problem(types, attributes);
+    var shape = problem.x();
     var x = TensorReader.of(inputs, "x");
     int n = shape.n();
     return Map.of(

@@ -32,7 +32,7 @@ record RopeProblem(
    *
    * @param weights dtype of its weights, if any
    */
-  record Norm(Optional<DType> weights, float epsilon) {}
+  record Norm(Optional<DType> weights, double epsilon) {}
 
   List<LaunchPlan> plans(String op, Map<String, TensorType> inputs, Capability capability) {
     int rest = headDim - 2 * tables.half();
@@ -71,7 +71,7 @@ record RopeProblem(
             .with("half", tables.half())
             .with("tableRows", tables.rows())
             .with("period", tables.period())
-            .with("epsilon", norm.map(Norm::epsilon).orElse(0f));
+            .with("epsilon", x.scalar(norm.map(Norm::epsilon).orElse(0.0)));
     arguments = weights().isPresent() ? arguments.inputs("weight") : arguments;
     arguments = tables.indexed() ? arguments.inputs("positions") : arguments;
     var kernel = new RowKernel(function, x.dtype(), weights().orElse(x.dtype()), tile);

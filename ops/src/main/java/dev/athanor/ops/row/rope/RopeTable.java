@@ -6,31 +6,39 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
+import dev.athanor.ops.row.RowKernel;
 import java.util.Optional;
 
 /**
  * A kernel that computes cosines and sines of the angles {@code position · 2^(i · step)} for {@code
- * 0 <= i < half}, as two f32 matrices with a row for each position. The step is −2 · log2(theta) /
+ * 0 <= i < half}, as two matrices with a row for each position. The step is −2 · log2(theta) /
  * rotaryDim. The kernel's parameters are {@code cos, sin, positions, rows, half, step}, without
  * positions if they are not given. The arithmetic is f64 until the final rounding, since f32
  * represents an angle of 10^6 only to 0.06.
  *
+ * @param table dtype of the matrices, f32 or f64
  * @param positions whether positions are given; otherwise they are 0, 1, …
  */
-record RopeTable(boolean positions) implements Variant {
+record RopeTable(DType table, boolean positions) implements Variant {
 
   static final int THREADS = 256;
 
   /** Terms of the series of 2^x; the next one is below the precision of f64. */
   private static final int POWER_TERMS = 14;
 
-  /** Terms of the series of cosine and sine; the next one is below the precision of f32. */
-  private static final int ANGLE_TERMS = 7;
+  /** Terms of the series of cosine and sine; the next one is below the precision of f32 or f64. */
+  private static final int SINGLE_TERMS = 7;
+
+  private static final int DOUBLE_TERMS = 10;
+
+  /** The difference of π/2 and its nearest f64. */
+  private static final double HALF_PI_LOW = 0x1.1a62633145c07p-54;
 
   @Override
   public String name() {
-    return "rope_table" + (positions ? "_positions" : "");
+    return "rope_table" + (table == DType.F64 ? "_f64" : "") + (positions ? "_positions" : "");
   }
 
   @Override
@@ -39,8 +47,9 @@ record RopeTable(boolean positions) implements Variant {
         name(),
         THREADS,
         k -> {
-          var cosines = k.pointer("cos", Type.F32);
-          var sines = k.pointer("sin", Type.F32);
+          var type = RowKernel.type(table);
+          var cosines = k.pointer("cos", type);
+          var sines = k.pointer("sin", type);
           var given =
               positions
                   ? Optional.of(k.pointer("positions", Type.S32))
@@ -58,8 +67,8 @@ record RopeTable(boolean positions) implements Variant {
                 cosineAndSine(
                     position.real(Type.F64).times(frequency),
                     (cosine, sine) -> {
-                      cosines.store(index, cosine.to(Type.F32));
-                      sines.store(index, sine.to(Type.F32));
+                      cosines.store(index, cosine.to(type));
+                      sines.store(index, sine.to(type));
                     });
               });
         });
@@ -82,10 +91,12 @@ record RopeTable(boolean positions) implements Variant {
   }
 
   /** Computes cosine and sine after reducing the angle by multiples of π/2. */
-  private static void cosineAndSine(Real angle, CosineAndSine then) {
+  private void cosineAndSine(Real angle, CosineAndSine then) {
     var quarters = angle.times(2 / Math.PI);
     var quarter = quarters.round();
-    var rest = quarters.minus(quarter.real(Type.F64)).times(Math.PI / 2);
+    var whole = quarter.real(Type.F64).negate();
+    var rest =
+        whole.fma(angle.constant(HALF_PI_LOW), whole.fma(angle.constant(Math.PI / 2), angle));
     var square = rest.times(rest);
     var sine = series(square, 1).times(rest);
     var cosine = series(square, 0);
@@ -104,9 +115,9 @@ record RopeTable(boolean positions) implements Variant {
    * Returns the series 1/first! − square/(first + 2)! + …, to be multiplied by the angle for the
    * sine.
    */
-  private static Real series(Real square, int first) {
+  private Real series(Real square, int first) {
     var sum = square.constant(1);
-    for (int i = ANGLE_TERMS; i > 0; i--) {
+    for (int i = table == DType.F64 ? DOUBLE_TERMS : SINGLE_TERMS; i > 0; i--) {
       double divisor = (2.0 * i + first) * (2.0 * i + first - 1);
       sum = sum.times(square).fma(square.constant(-1 / divisor), square.constant(1));
     }

@@ -6,10 +6,9 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
-import dev.athanor.ops.TensorType;
-import dev.athanor.ops.row.RowShape;
+import dev.athanor.ops.problem.BoundInputs;
+import dev.athanor.ops.problem.Checks;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -27,34 +26,28 @@ record RopeTables(
     DType dtype, int rows, int half, int period, boolean positions, Optional<Double> theta) {
 
   /**
-   * Checks the inputs {@code cos} and {@code sin}.
+   * Returns the tables that are inputs.
    *
    * @param sequence number of positions of x
-   * @param shape the required shape in words
+   * @param half number of angles per position
    */
-  static RopeTables given(
-      RowShape x,
-      Map<String, TensorType> inputs,
-      int sequence,
-      int period,
-      int half,
-      String shape) {
-    var cos = RowShape.input(inputs, "cos");
-    var sin = RowShape.input(inputs, "sin");
-    if (!cos.equals(sin)) {
-      throw new OpException.ShapeMismatch(
-          "sin", "sin is %s but cos is %s; they must be the same".formatted(sin, cos));
-    }
-    boolean positions = inputs.containsKey("positions");
+  static RopeTables given(BoundInputs call, int sequence, int period, int half) {
+    boolean positions = call.has("positions");
+    var shape = call.type("cos").shape();
     long least = positions ? 1 : sequence;
-    if (cos.shape().rank() != 2 || cos.shape().extent(1) != half || cos.shape().extent(0) < least) {
+    if (shape.extent(1) != half || shape.extent(0) < least) {
       throw new OpException.ShapeMismatch(
           "cos",
-          "cos has shape %s; it must be %s = [%s, %d]"
-              .formatted(cos.shape(), shape, positions ? "any" : least + " or more", half));
+          "cos has shape %s; it must be [P, %d] with P of at least %d"
+              .formatted(shape, half, least));
     }
-    var rows = RowShape.of(inputs, "cos").rows();
-    return new RopeTables(x.shared(inputs, "cos"), rows, half, period, positions, Optional.empty());
+    return new RopeTables(
+        call.dtype("cos"),
+        Checks.requireExtent("cos", call.type("cos"), shape.extent(0)),
+        half,
+        period,
+        positions,
+        Optional.empty());
   }
 
   long workspaceBytes() {
@@ -62,7 +55,7 @@ record RopeTables(
   }
 
   private long bytes() {
-    return (long) period * half * Float.BYTES;
+    return (long) period * half * dtype.bytes();
   }
 
   Slot cos() {
@@ -96,7 +89,7 @@ record RopeTables(
             .with("step", step);
     return List.of(
         new Step(
-            new RopeTable(positions),
+            new RopeTable(dtype, positions),
             Dim3.of(Math.ceilDiv(period * half, RopeTable.THREADS)),
             RopeTable.THREADS,
             0,
