@@ -4,7 +4,6 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Kernel;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
@@ -61,22 +60,19 @@ public final class Clip implements Op {
     long n = x.shape().elements();
     var outputs = Map.of("y", x);
     var candidates = new Candidates("clip", device);
-    var variant = new ClipVariant();
-    if (candidates.runs(Target.SM_80, variant.name())) {
-      candidates.offer(
-          n,
-          "one thread per element",
-          new Step(
-              variant,
-              Dim3.of(Math.toIntExact(Math.ceilDiv(n, THREADS))),
-              THREADS,
-              0,
-              Arguments.ofInputs("x")
-                  .outputs("y")
-                  .with("n", n)
-                  .with("low", (float) low)
-                  .with("high", (float) high)));
-    }
+    candidates.offer(
+        n,
+        "one thread per element",
+        new Step(
+            new ClipVariant(),
+            Dim3.of(Math.toIntExact(Math.ceilDiv(n, THREADS))),
+            THREADS,
+            0,
+            Arguments.ofInputs("x")
+                .outputs("y")
+                .with("n", n)
+                .with("low", (float) low)
+                .with("high", (float) high)));
     return candidates.plans(outputs, Plan.Cost.of(2.0 * n, inputs, outputs));
   }
 

@@ -9,6 +9,11 @@ public final class ExampleOps implements OpProvider {
   @Override
   public List<Op> ops() {
     return List.of(
-        new Clip(), new LogSoftmax(), new SquaredDistances(), RowSoftmax.op(), MaxPool.op());
+        new Clip(),
+        new LogSoftmax(),
+        new SquaredDistances(),
+        RowSoftmax.op(),
+        MaxPool.op(),
+        ColumnSum.op());
   }
 }

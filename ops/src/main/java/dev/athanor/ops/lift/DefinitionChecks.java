@@ -8,6 +8,7 @@ import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription.AttributeType;
+import dev.athanor.ops.Plan;
 import dev.athanor.ops.problem.ShapePattern;
 import java.util.HashSet;
 import java.util.List;
@@ -36,6 +37,7 @@ final class DefinitionChecks {
    * @throws IllegalArgumentException for the first failed check
    */
   void run() {
+    checkLaunches();
     check(
         OP_NAME.matcher(definition.name()).matches(),
         "the name is invalid; use lower-case letters, digits and single hyphens, such as row-sum");
@@ -45,7 +47,7 @@ final class DefinitionChecks {
     checkOptionalInputs();
     checkSizes();
     checkAttributes();
-    definition.kernels().forEach(this::checkKernel);
+    definition.dtypes().forEach(this::checkKernels);
     checkDTypes();
     for (var input : definition.drawings().keySet()) {
       check(
@@ -72,12 +74,32 @@ final class DefinitionChecks {
         : tensors.stream().map(KernelArgument.Tensor::name).collect(joining(", "));
   }
 
+  private static String texts(Set<DType> dtypes) {
+    return dtypes.stream().map(DType::text).collect(joining(", "));
+  }
+
+  private void checkLaunches() {
+    var dtypes = definition.dtypes();
+    for (int i = 0; i < definition.launches().size(); i++) {
+      var own = definition.launches().get(i).kernels().keySet();
+      check(
+          !own.isEmpty(),
+          "the kernel%s is missing; call kernel(DType.F32, Kernels.of(Class::method))"
+              .formatted(definition.launches().size() == 1 ? "" : " of launch " + (i + 1)));
+      check(
+          own.equals(dtypes),
+          "launch %d has kernels for %s, and launch 1 for %s; give each launch a kernel for each dtype"
+              .formatted(i + 1, texts(own), texts(dtypes)));
+    }
+  }
+
   private void checkNames() {
     var seen = new HashSet<String>();
     var names =
         Stream.of(
                 definition.inputs().stream().map(KernelArgument.Tensor::name),
                 definition.outputs().stream().map(KernelArgument.Tensor::name),
+                definition.temporaries().stream().map(KernelArgument.Tensor::name),
                 definition.attributes().stream().map(each -> each.name()),
                 definition.sizes().keySet().stream(),
                 definition.inputs().stream()
@@ -91,8 +113,8 @@ final class DefinitionChecks {
               .formatted(name));
       check(
           seen.add(name),
-          "the name \"%s\" is used twice; inputs, outputs, attributes and sizes need different names"
-              .formatted(name));
+          "the name \"%s\" is used twice; tensors, attributes and sizes need different names, and argument(\"%s\") passes one again"
+              .formatted(name, name));
     });
   }
 
@@ -112,6 +134,19 @@ final class DefinitionChecks {
     check(
         definition.outputs().stream().flatMap(KernelArgument.Tensor::inputs).count() <= 1,
         "several parameters are updated; an op updates at most one");
+    definition.update().ifPresent(this::checkUpdate);
+  }
+
+  /** A later launch would read the old contents only if the op does not run in place. */
+  private void checkUpdate(Plan.Update update) {
+    boolean isOverwritten = false;
+    for (var launch : definition.launches()) {
+      isOverwritten |= launch.arguments().contains(update.output());
+      check(
+          !isOverwritten || !launch.arguments().contains(update.input()),
+          "argument(\"%s\") is passed to a launch with or after \"%s\", which overwrites it in place; pass it to earlier launches, or a copy"
+              .formatted(update.input(), update.output()));
+    }
   }
 
   private Set<String> sizes() {
@@ -122,35 +157,41 @@ final class DefinitionChecks {
 
   private void checkSizes() {
     var known = sizes();
-    for (var output : definition.outputs()) {
-      for (var size : output.shape().names()) {
+    for (var tensor : definition.tensors()) {
+      for (var size : tensor.shape().names()) {
         check(
             known.contains(size),
             "the shape %s of %s has %s, which is in the shape of no input; %s"
                 .formatted(
-                    output.shape().text(),
-                    output.text(),
+                    tensor.shape().text(),
+                    tensor.text(),
                     size,
                     size.equals(ShapePattern.LEADING)
                         ? "use names"
                         : "define it with define(\"%s\", …)".formatted(size)));
       }
     }
-    var used =
-        Stream.concat(
-            definition.grid().stream(),
-            definition.arguments().stream()
-                .filter(KernelArgument.Size.class::isInstance)
-                .map(each -> ((KernelArgument.Size) each).name()));
-    used.forEach(size ->
-        check(
-            known.contains(size),
-            "there is no size \"%s\"; sizes are %s, others need define(\"%s\", …)"
-                .formatted(size, known.isEmpty() ? "none" : String.join(", ", known), size)));
+    definition.launches().forEach(launch -> checkSizes(launch, known));
+  }
+
+  private void checkSizes(KernelLaunch launch, Set<String> known) {
+    var sizes = known.isEmpty() ? "none" : String.join(", ", known);
+    for (var size : launch.grid()) {
+      check(
+          known.contains(size),
+          "there is no size \"%s\"; sizes are %s, others need define(\"%s\", …)"
+              .formatted(size, sizes, size));
+    }
+    for (var argument : definition.arguments(launch)) {
+      check(
+          !(argument instanceof KernelArgument.Size(var size)) || known.contains(size),
+          "%s is passed to a kernel but unknown; tensors are %s, sizes are %s, others need define(…)"
+              .formatted(argument.text(), names(definition.tensors()), sizes));
+    }
     check(
-        definition.grid().size() <= MAX_DIMENSIONS,
+        launch.grid().size() <= MAX_DIMENSIONS,
         "the grid has %d dimensions; give one to three sizes, for x, y and z"
-            .formatted(definition.grid().size()));
+            .formatted(launch.grid().size()));
   }
 
   private void checkAttributes() {
@@ -167,46 +208,58 @@ final class DefinitionChecks {
   }
 
   private void checkDTypes() {
-    boolean isGeneric =
-        definition.arguments().stream()
-            .anyMatch(each -> each instanceof KernelArgument.Tensor t && t.own().isEmpty());
+    boolean isGeneric = definition.tensors().stream().anyMatch(each -> each.own().isEmpty());
     boolean isInputGeneric =
         definition.inputs().stream().anyMatch(each -> each.own().isEmpty() && !each.isOptional());
     check(
-        definition.kernels().size() == 1 || isInputGeneric,
+        definition.dtypes().size() == 1 || isInputGeneric,
         "there are kernels for %s, but %s; describe an input without a dtype"
             .formatted(
-                definition.kernels().keySet().stream().map(DType::text).collect(joining(", ")),
+                texts(definition.dtypes()),
                 isGeneric ? "no input selects one" : "all tensors have dtypes of their own"));
   }
 
-  private void checkKernel(DType dtype, JavaKernel kernel) {
-    List<KernelParameter> parameters;
-    try {
-      parameters = kernel.parameters();
-    } catch (LiftException e) {
-      throw new IllegalArgumentException(e.getMessage(), e);
+  private void checkKernels(DType dtype) {
+    var written = new HashSet<String>();
+    for (var launch : definition.launches()) {
+      var kernel = launch.kernel(dtype);
+      List<KernelParameter> parameters;
+      try {
+        parameters = kernel.parameters();
+      } catch (LiftException e) {
+        throw new IllegalArgumentException(e.getMessage(), e);
+      }
+      var arguments = definition.arguments(launch);
+      check(
+          parameters.size() == arguments.size(),
+          "%s has %d parameters (%s), and the description has %d (%s); describe each parameter, in order"
+              .formatted(
+                  kernel.method().getName(),
+                  parameters.size(),
+                  parameters.stream()
+                      .map(each -> each.type().getSimpleName() + " " + each.name())
+                      .collect(joining(", ")),
+                  arguments.size(),
+                  arguments.stream().map(KernelArgument::text).collect(joining(", "))));
+      for (int i = 0; i < arguments.size(); i++) {
+        if (parameters.get(i).isWritten()) {
+          written.add(launch.arguments().get(i));
+        }
+      }
+      for (int i = 0; i < arguments.size(); i++) {
+        checkParameter(dtype, kernel, parameters.get(i), arguments.get(i), written);
+      }
+      checkLaunch(launch, kernel, parameters);
     }
-    var arguments = definition.arguments();
-    check(
-        parameters.size() == arguments.size(),
-        "%s has %d parameters (%s), and the description has %d (%s); describe each parameter, in order"
-            .formatted(
-                kernel.method().getName(),
-                parameters.size(),
-                parameters.stream()
-                    .map(each -> each.type().getSimpleName() + " " + each.name())
-                    .collect(joining(", ")),
-                arguments.size(),
-                arguments.stream().map(KernelArgument::text).collect(joining(", "))));
-    for (int i = 0; i < arguments.size(); i++) {
-      checkParameter(dtype, kernel, parameters.get(i), arguments.get(i));
-    }
-    checkLaunch(kernel);
   }
 
+  /** Checks a parameter, given the names of the tensors that this and earlier launches write. */
   private static void checkParameter(
-      DType dtype, JavaKernel kernel, KernelParameter parameter, KernelArgument argument) {
+      DType dtype,
+      JavaKernel kernel,
+      KernelParameter parameter,
+      KernelArgument argument,
+      Set<String> written) {
     var types = argument.types(dtype);
     var what =
         argument instanceof KernelArgument.Tensor tensor
@@ -226,36 +279,43 @@ final class DefinitionChecks {
                 types.stream().map(Class::getSimpleName).collect(joining(" or "))));
     if (argument instanceof KernelArgument.Tensor tensor) {
       check(
-          tensor.isOutput() || !parameter.isWritten(),
+          !tensor.isInput() || !parameter.isWritten(),
           "%s writes its parameter %s, which is %s; describe it as an output, or write to another array"
               .formatted(kernel.method().getName(), parameter.name(), what));
       check(
-          !tensor.isOutput() || parameter.isWritten(),
-          "%s never writes its parameter %s, which is %s; describe it as an input, or check the order"
+          tensor.isInput() || written.contains(tensor.name()),
+          (tensor.isTemporary()
+                  ? "%s never writes its parameter %s, which is %s, and no earlier launch does; write it first, or check the order"
+                  : "%s never writes its parameter %s, which is %s; describe it as an input, or check the order")
               .formatted(kernel.method().getName(), parameter.name(), what));
     }
   }
 
-  private void checkLaunch(JavaKernel kernel) {
+  private static void checkLaunch(
+      KernelLaunch launch, JavaKernel kernel, List<KernelParameter> parameters) {
     var method = kernel.method().getName();
+    check(
+        parameters.stream().anyMatch(KernelParameter::isWritten),
+        "%s writes none of its parameters; write an output or a temporary tensor, or remove the launch"
+            .formatted(method));
     var declared = kernel.blockSize();
     check(
-        declared.isPresent() || definition.block().isPresent(),
+        declared.isPresent() || launch.block().isPresent(),
         "%s declares no blockSize; write @GpuKernel(blockSize = 128), or call block(…)"
             .formatted(method));
     check(
-        declared.isEmpty() || definition.block().isEmpty() || declared.equals(definition.block()),
+        declared.isEmpty() || launch.block().isEmpty() || declared.equals(launch.block()),
         "%s declares blocks of %s threads, and block(…) says %s; remove one"
             .formatted(
                 method,
                 declared.map(Object::toString).orElse(""),
-                definition.block().map(Object::toString).orElse("")));
+                launch.block().map(Object::toString).orElse("")));
     boolean isDynamic =
         new KernelVariant(kernel)
             .build().shared().stream()
                 .anyMatch(array -> array.bytes() == Kernel.SharedArray.DYNAMIC);
     check(
-        isDynamic == definition.sharedBytes().isPresent(),
+        isDynamic == launch.sharedBytes().isPresent(),
         (isDynamic
                 ? "%s has a dynamic shared array; give its size with sharedBytes(…)"
                 : "%s has no dynamic shared array; remove sharedBytes(…)")

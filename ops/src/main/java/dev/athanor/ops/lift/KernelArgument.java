@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/** The argument that the description passes to a parameter of the kernel's method. */
+/** The argument that the description passes to a parameter of a kernel's method. */
 sealed interface KernelArgument {
 
   /** Returns a text for messages: {@code input "x"}. */
@@ -34,8 +34,16 @@ sealed interface KernelArgument {
   record Tensor(String name, Use use, ShapePattern shape, Optional<DType> own, String meaning)
       implements KernelArgument {
 
+    boolean isInput() {
+      return use instanceof Use.Input;
+    }
+
     boolean isOutput() {
       return use instanceof Use.Output || use instanceof Use.Update;
+    }
+
+    boolean isTemporary() {
+      return use.equals(Use.TEMPORARY);
     }
 
     boolean isOptional() {
@@ -46,7 +54,7 @@ sealed interface KernelArgument {
     Stream<Tensor> inputs() {
       return switch (use) {
         case Use.Input _ -> Stream.of(this);
-        case Use.Output _ -> Stream.of();
+        case Use.Output _, Use.Temporary _ -> Stream.of();
         case Use.Update(var input) ->
             Stream.of(new Tensor(input, Use.INPUT, shape, own, "the old contents of " + name));
       };
@@ -54,7 +62,7 @@ sealed interface KernelArgument {
 
     @Override
     public String text() {
-      return "%s \"%s\"".formatted(isOutput() ? "output" : "input", name);
+      return "%s \"%s\"".formatted(Use.kind(use), name);
     }
 
     DType dtype(DType kernel) {
@@ -76,20 +84,33 @@ sealed interface KernelArgument {
     }
   }
 
-  /** What a kernel does with a tensor. */
+  /** What the kernels do with a tensor. */
   sealed interface Use {
     Use INPUT = new Input(false);
     Use OPTIONAL = new Input(true);
     Use OUTPUT = new Output();
+    Use TEMPORARY = new Temporary();
 
-    /** It reads the tensor; without an optional one, it gets an array of length 0. */
+    /** Returns the word for such a tensor in messages. */
+    static String kind(Use use) {
+      return switch (use) {
+        case Input _ -> "input";
+        case Output _, Update _ -> "output";
+        case Temporary _ -> "temporary";
+      };
+    }
+
+    /** They read the tensor; without an optional one, they get an array of length 0. */
     record Input(boolean isOptional) implements Use {}
 
-    /** It writes each element. */
+    /** They write each element. */
     record Output() implements Use {}
 
+    /** They write elements before they read them; the call frees the tensor. */
+    record Temporary() implements Use {}
+
     /**
-     * It reads and writes elements.
+     * They read and write elements.
      *
      * @param input the input with the old contents
      */

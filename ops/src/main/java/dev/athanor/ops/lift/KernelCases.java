@@ -49,7 +49,7 @@ final class KernelCases {
   /** Returns the cases of all dtypes; with {@code quick}, the first few of each. */
   List<Case> all(boolean quick) {
     var cases = new ArrayList<Case>();
-    for (var dtype : definition.kernels().keySet()) {
+    for (var dtype : definition.dtypes()) {
       var problems = definition.cases().isEmpty() ? choose(dtype) : given();
       problems.stream()
           .limit(quick ? QUICK : problems.size())
@@ -106,8 +106,9 @@ final class KernelCases {
     try {
       var inputs = types(problem, dtype).findFirst().orElseThrow();
       var outputs = op.outputs(inputs, attributes(problem));
+      var temporaries = op.temporaries(inputs, attributes(problem));
       long elements = 0;
-      for (var types : List.of(inputs, outputs)) {
+      for (var types : List.of(inputs, outputs, temporaries)) {
         for (var type : types.values()) {
           elements += type.shape().elements();
         }

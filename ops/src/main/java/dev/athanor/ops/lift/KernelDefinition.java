@@ -1,7 +1,7 @@
 package dev.athanor.ops.lift;
 
-import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.lift.JavaKernel;
+import static java.util.stream.Collectors.joining;
+
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
@@ -12,7 +12,6 @@ import dev.athanor.ops.Tolerance;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.ToDoubleFunction;
@@ -22,37 +21,35 @@ import java.util.stream.Stream;
 /**
  * The description of a {@link KernelOp} by its author.
  *
- * @param kernels by the dtype of the tensors without a dtype of their own
- * @param arguments in the order of the parameters of the kernels
+ * @param tensors inputs, outputs and temporary tensors, as described
+ * @param launches in order, at least one; each sees what earlier ones write
  * @param sizes defined sizes, in order
- * @param grid names of the sizes along x, y and z; empty for one thread per element of the first
- *     output
- * @param block empty if the kernels declare it
- * @param sharedBytes bytes of dynamic shared memory; empty for none
  * @param cases sizes and attributes of test cases; empty for automatic selection
  */
 record KernelDefinition(
     Texts texts,
-    Map<DType, JavaKernel> kernels,
-    List<KernelArgument> arguments,
+    List<KernelArgument.Tensor> tensors,
+    List<Attribute> attributes,
+    List<KernelLaunch> launches,
     Map<String, ToLongFunction<Sizes>> sizes,
-    List<String> grid,
-    Optional<Dim3> block,
-    Optional<ToLongFunction<Sizes>> sharedBytes,
     ToDoubleFunction<Sizes> flops,
     KernelReference reference,
     Map<String, InputDrawing> drawings,
     List<String> cases,
     Optional<Tolerance> tolerance) {
 
-  /** The documentation texts. */
+  /**
+   * The documentation texts.
+   *
+   * @param formula empty to name the methods
+   */
   record Texts(String name, String summary, String formula, String flops) {}
 
   KernelDefinition {
-    kernels = new LinkedHashMap<>(kernels);
-    arguments = List.copyOf(arguments);
+    tensors = List.copyOf(tensors);
+    attributes = List.copyOf(attributes);
+    launches = List.copyOf(launches);
     sizes = new LinkedHashMap<>(sizes);
-    grid = List.copyOf(grid);
     drawings = Map.copyOf(drawings);
     cases = List.copyOf(cases);
   }
@@ -62,11 +59,15 @@ record KernelDefinition(
   }
 
   List<KernelArgument.Tensor> inputs() {
-    return tensors().flatMap(KernelArgument.Tensor::inputs).toList();
+    return tensors.stream().flatMap(KernelArgument.Tensor::inputs).toList();
   }
 
   List<KernelArgument.Tensor> outputs() {
-    return tensors().filter(KernelArgument.Tensor::isOutput).toList();
+    return tensors.stream().filter(KernelArgument.Tensor::isOutput).toList();
+  }
+
+  List<KernelArgument.Tensor> temporaries() {
+    return tensors.stream().filter(KernelArgument.Tensor::isTemporary).toList();
   }
 
   /** Returns the output that updates an input, if there is one. */
@@ -77,30 +78,31 @@ record KernelDefinition(
         .findFirst();
   }
 
-  private Stream<KernelArgument.Tensor> tensors() {
-    return arguments.stream()
-        .filter(KernelArgument.Tensor.class::isInstance)
-        .map(KernelArgument.Tensor.class::cast);
+  /** Returns the tensor or attribute with a name, or else the size. */
+  KernelArgument argument(String name) {
+    return Stream.concat(tensors.stream(), inputs().stream())
+        .filter(tensor -> tensor.name().equals(name))
+        .map(KernelArgument.class::cast)
+        .findFirst()
+        .orElseGet(() ->
+            attributes.stream()
+                .filter(attribute -> attribute.name().equals(name))
+                .findFirst()
+                .<KernelArgument>map(KernelArgument.AttributeValue::new)
+                .orElseGet(() -> new KernelArgument.Size(name)));
   }
 
-  List<Attribute> attributes() {
-    return arguments.stream()
-        .filter(KernelArgument.AttributeValue.class::isInstance)
-        .map(each -> ((KernelArgument.AttributeValue) each).attribute())
-        .toList();
+  List<KernelArgument> arguments(KernelLaunch launch) {
+    return launch.arguments().stream().map(this::argument).toList();
   }
 
-  JavaKernel kernel(DType dtype) {
-    return Objects.requireNonNull(kernels.get(dtype), dtype::text);
+  /** Returns the dtypes of the kernels, which are the same in all launches. */
+  Set<DType> dtypes() {
+    return launches.getFirst().kernels().keySet();
   }
 
   DType firstDType() {
-    return kernels.keySet().iterator().next();
-  }
-
-  /** Returns the shape of the blocks of a kernel. */
-  Dim3 block(JavaKernel kernel) {
-    return kernel.blockSize().or(() -> block).orElseThrow();
+    return dtypes().iterator().next();
   }
 
   /** Returns the op description, for the documentation and for checks of requests. */
@@ -113,17 +115,25 @@ record KernelDefinition(
                 new Input(
                     input.name(),
                     input.shape().text(),
-                    input.own().map(Set::of).orElse(kernels.keySet()),
+                    input.own().map(Set::of).orElse(dtypes()),
                     input.isOptional(),
                     input.meaning()))
             .toList(),
-        attributes(),
+        attributes,
         outputs().stream()
             .map(output ->
                 Output.of(output.name(), output.shape().text(), dtype(output), output.meaning()))
             .toList(),
-        texts.formula,
+        texts.formula.isEmpty() ? "as in " + methods() : texts.formula,
         texts.flops);
+  }
+
+  /** Returns the methods of the first dtype, such as {@code Sum.parts and Sum.total}. */
+  private String methods() {
+    return launches.stream()
+        .map(launch -> launch.kernel(firstDType()).method())
+        .map(method -> method.getDeclaringClass().getSimpleName() + "." + method.getName())
+        .collect(joining(" and "));
   }
 
   private String dtype(KernelArgument.Tensor output) {

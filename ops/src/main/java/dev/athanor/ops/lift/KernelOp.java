@@ -1,9 +1,8 @@
 package dev.athanor.ops.lift;
 
+import static java.util.stream.Collectors.joining;
+
 import dev.athanor.engine.device.Capability;
-import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.lift.JavaKernel;
-import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -12,16 +11,12 @@ import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
-import dev.athanor.ops.Step;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.problem.ShapeBinding;
-import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -29,8 +24,8 @@ import java.util.Objects;
 import java.util.random.RandomGenerator;
 
 /**
- * An op whose kernel is a static Java method with {@code @GpuKernel}. It runs as one launch,
- * without bounds checks.
+ * An op whose kernels are static Java methods with {@code @GpuKernel}. It runs as one launch or
+ * several in order, without bounds checks.
  */
 public final class KernelOp implements Op {
 
@@ -39,9 +34,6 @@ public final class KernelOp implements Op {
    * longer ones.
    */
   private static final long MAX_ELEMENTS = (1L << 31) - (1L << 20);
-
-  /** The address of an absent input, whose array has length 0. */
-  private static final Slot ABSENT = Slot.of(0L);
 
   private final KernelDefinition definition;
   private final OpDescription description;
@@ -108,17 +100,28 @@ public final class KernelOp implements Op {
   @Override
   public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
     boolean requiresElements = inputs.values().stream().noneMatch(TensorType::isEmpty);
-    return outputs(call(inputs, attributes), requiresElements ? 1 : 0);
+    return types(definition.outputs(), call(inputs, attributes), requiresElements ? 1 : 0);
   }
 
-  private Map<String, TensorType> outputs(Call call, long least) {
+  /**
+   * Returns the types of the temporary tensors.
+   *
+   * @throws OpException if the inputs do not match
+   */
+  Map<String, TensorType> temporaries(Map<String, TensorType> inputs, Attributes attributes) {
+    return types(definition.temporaries(), call(inputs, attributes), 1);
+  }
+
+  private Map<String, TensorType> types(
+      List<KernelArgument.Tensor> tensors, Call call, long least) {
     var types = new LinkedHashMap<String, TensorType>();
-    for (var output : definition.outputs()) {
+    for (var tensor : tensors) {
       var shape =
-          output
+          tensor
               .shape()
               .shape(call.shapes, name -> call.sizes.atLeast(least, name, definition.name()));
-      types.put(output.name(), Checks.output(output.name(), output.dtype(call.dtype), shape));
+      var type = tensor.dtype(call.dtype);
+      types.put(tensor.name(), Checks.type(tensor.text(), tensor.name(), type, shape));
     }
     return types;
   }
@@ -127,23 +130,25 @@ public final class KernelOp implements Op {
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability device) {
     var call = call(inputs, attributes);
-    var outputs = outputs(call, 1);
+    var outputs = types(definition.outputs(), call, 1);
+    var temporaries = types(definition.temporaries(), call, 1);
     inputs.forEach((name, type) -> checkLength("input", name, type));
     outputs.forEach((name, type) -> checkLength("output", name, type));
-    var kernel = definition.kernel(call.dtype);
+    temporaries.forEach((name, type) -> checkLength("temporary", name, type));
     var cost = Plan.Cost.of(definition.flops().applyAsDouble(call.sizes), inputs, outputs);
+    var launches =
+        new KernelSteps(definition, call.dtype, call.sizes, inputs, outputs, temporaries);
+    var steps = launches.all();
+    double bytes = cost.bytes() + 2.0 * launches.workspaceBytes();
     var candidates = new Candidates(definition.name(), device);
-    var grid = grid(kernel, call, outputs);
-    var variant = new KernelVariant(kernel);
     candidates.offer(
-        Machine.of(device).streaming(1, cost.bytes()),
-        "%s blocks of %s threads".formatted(grid, definition.block(kernel)),
-        new Step(
-            variant,
-            grid,
-            definition.block(kernel),
-            sharedBytes(call),
-            Arguments.inOrder(variant.build(), slots(kernel, call, inputs, outputs))));
+        steps.stream().map(step -> step.variant().name()).collect(joining("_")),
+        Machine.of(device).streaming(steps.size(), bytes),
+        steps.stream()
+            .map(step -> "%s blocks of %s threads".formatted(step.grid(), step.block()))
+            .collect(joining(", then ")),
+        steps,
+        launches.workspaceBytes());
     var plans = candidates.plans(outputs, cost);
     return definition
         .update()
@@ -164,65 +169,6 @@ public final class KernelOp implements Op {
           "%s \"%s\" has shape %s; kernels in Java take at most %d elements"
               .formatted(kind, name, type.shape(), MAX_ELEMENTS));
     }
-  }
-
-  private Dim3 grid(JavaKernel kernel, Call call, Map<String, TensorType> outputs) {
-    var names = definition.grid();
-    if (names.isEmpty()) {
-      var first = definition.outputs().getFirst().name();
-      long elements = type(outputs, first).shape().elements();
-      return Dim3.of((int) Math.ceilDiv(elements, definition.block(kernel).count()));
-    }
-    return new Dim3(blocks(0, call), blocks(1, call), blocks(2, call));
-  }
-
-  private int blocks(int dimension, Call call) {
-    if (dimension >= definition.grid().size()) {
-      return 1;
-    }
-    var name = definition.grid().get(dimension);
-    long blocks = call.sizes.atLeast(1, name, definition.name());
-    if (blocks > Integer.MAX_VALUE) {
-      throw new OpException.TooLarge(
-          name, "%s is %d; a grid has at most 2^31 - 1 blocks".formatted(name, blocks));
-    }
-    return (int) blocks;
-  }
-
-  private int sharedBytes(Call call) {
-    long bytes = definition.sharedBytes().map(each -> each.applyAsLong(call.sizes)).orElse(0L);
-    return Math.clamp(bytes, 0, Integer.MAX_VALUE);
-  }
-
-  /**
-   * Returns the arguments of the method, followed by the lengths of arrays and the bytes of
-   * segments.
-   */
-  private List<Slot> slots(
-      JavaKernel kernel,
-      Call call,
-      Map<String, TensorType> inputs,
-      Map<String, TensorType> outputs) {
-    var slots = new ArrayList<Slot>();
-    var lengths = new ArrayList<Slot>();
-    var types = kernel.method().getParameterTypes();
-    for (int i = 0; i < types.length; i++) {
-      switch (definition.arguments().get(i)) {
-        case KernelArgument.Tensor tensor -> {
-          var name = tensor.name();
-          var type = (tensor.isOutput() ? outputs : inputs).get(name);
-          slots.add(
-              type == null ? ABSENT : tensor.isOutput() ? Slot.output(name) : Slot.input(name));
-          lengths.add(
-              types[i] == MemorySegment.class
-                  ? Slot.of(type == null ? 0 : type.bytes())
-                  : Slot.of(type == null ? 0 : (int) type.shape().elements()));
-        }
-        case KernelArgument.Scalar scalar -> slots.add(scalar.slot(types[i], call.sizes));
-      }
-    }
-    slots.addAll(lengths);
-    return slots;
   }
 
   @Override

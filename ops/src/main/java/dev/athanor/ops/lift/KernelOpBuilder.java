@@ -14,11 +14,16 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.ToDoubleFunction;
 import java.util.function.ToLongFunction;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Builds an op whose kernel is a Java method. {@link #input}, {@link #output}, {@link #attribute}
- * and {@link #argument} each describe the next parameter of the method.
+ * Builds an op whose kernels are Java methods. {@link #input}, {@link #output}, {@link #temporary},
+ * {@link #attribute} and {@link #argument} each describe the next parameter of the method.
+ *
+ * <p>An op is one launch, or several that {@link #nextLaunch} separates: they run in order, and
+ * each sees what earlier ones wrote. Kernels, parameters, grid, block and shared bytes belong to a
+ * launch; everything else belongs to the op.
  *
  * <p>Shapes are written with names for extents, such as {@code [R, C]} or {@code […, C]}: equal
  * names are equal extents, an ellipsis stands for any leading extents, and numbers are fixed
@@ -26,8 +31,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class KernelOpBuilder {
   private final String name;
+  private final List<KernelArgument.Tensor> tensors = new ArrayList<>();
+  private final List<Attribute> attributes = new ArrayList<>();
+  private final List<KernelLaunch> launches = new ArrayList<>();
   private final Map<DType, JavaKernel> kernels = new LinkedHashMap<>();
-  private final List<KernelArgument> arguments = new ArrayList<>();
+  private final List<String> arguments = new ArrayList<>();
   private final Map<String, ToLongFunction<Sizes>> sizes = new LinkedHashMap<>();
   private final Map<String, InputDrawing> drawings = new HashMap<>();
   private String summary = "";
@@ -51,23 +59,24 @@ public final class KernelOpBuilder {
     return this;
   }
 
-  /** Sets the formula of the outputs; by default, the documentation names the method. */
+  /** Sets the formula of the outputs; by default, the documentation names the methods. */
   public KernelOpBuilder formula(String value) {
     formula = value;
     return this;
   }
 
   /**
-   * Adds a kernel. An op has one kernel per supported dtype; all have the same parameters except
-   * for the types of these tensors.
+   * Adds a kernel. Each launch has one kernel per supported dtype; all have the same parameters
+   * except for the types of these tensors.
    *
-   * @param dtype of the inputs and outputs that are described without one
+   * @param dtype of the tensors that are described without one
    * @param kernel such as {@code Kernels.of(Saxpy::saxpy)}
    */
   public KernelOpBuilder kernel(DType dtype, JavaKernel kernel) {
     if (kernels.putIfAbsent(dtype, kernel) != null) {
       throw new IllegalArgumentException(
-          "op \"%s\": there are two kernels for %s".formatted(name, dtype.text()));
+          "op \"%s\": there are two kernels for %s; kernels of a further launch follow nextLaunch()"
+              .formatted(name, dtype.text()));
     }
     return this;
   }
@@ -121,7 +130,9 @@ public final class KernelOpBuilder {
   /**
    * Describes the next parameter: an input and an output in the same memory. The kernel finds the
    * old contents there and writes what it changes. A run in place changes the tensor itself;
-   * otherwise, the kernel gets a copy of the input. An op has at most one such parameter.
+   * otherwise, the kernel gets a copy of the input. An op has at most one such parameter. Launches
+   * before this one can read the input as {@code argument(input)}; later ones cannot, because a run
+   * in place has overwritten it.
    *
    * @param input the name of the input
    * @param output the name of the output
@@ -131,13 +142,28 @@ public final class KernelOpBuilder {
     return tensor(output, use, shape, Optional.empty(), meaning);
   }
 
+  /**
+   * Describes the next parameter: a tensor of the kernel's dtype that exists only during the call.
+   * It passes results from one launch to the next. The memory is uninitialized: a kernel must write
+   * an element before this or a later launch reads it.
+   *
+   * @param shape with names of the inputs' shapes and of defined sizes
+   */
+  public KernelOpBuilder temporary(String temporary, String shape) {
+    return tensor(temporary, KernelArgument.Use.TEMPORARY, shape, Optional.empty(), "");
+  }
+
+  /** Describes a tensor like {@link #temporary(String, String)}, with a fixed dtype. */
+  public KernelOpBuilder temporary(String temporary, String shape, DType dtype) {
+    return tensor(temporary, KernelArgument.Use.TEMPORARY, shape, Optional.of(dtype), "");
+  }
+
   private KernelOpBuilder tensor(
       String tensor, KernelArgument.Use use, String shape, Optional<DType> dtype, String meaning) {
-    var kind = use instanceof KernelArgument.Use.Input ? "input" : "output";
-    var text = "%s \"%s\" of op \"%s\"".formatted(kind, tensor, name);
-    arguments.add(
+    var text = "%s \"%s\" of op \"%s\"".formatted(KernelArgument.Use.kind(use), tensor, name);
+    tensors.add(
         new KernelArgument.Tensor(tensor, use, ShapePattern.parse(text, shape), dtype, meaning));
-    return this;
+    return argument(tensor);
   }
 
   /**
@@ -146,18 +172,40 @@ public final class KernelOpBuilder {
    * int} index of its value.
    */
   public KernelOpBuilder attribute(Attribute attribute) {
-    arguments.add(new KernelArgument.AttributeValue(attribute));
-    return this;
+    attributes.add(attribute);
+    return argument(attribute.name());
   }
 
-  /** Describes the next parameter: a size, as {@code int} or {@code long}. */
-  public KernelOpBuilder argument(String size) {
-    arguments.add(new KernelArgument.Size(size));
+  /**
+   * Describes the next parameter: a size, as {@code int} or {@code long}; or a tensor or attribute
+   * that another parameter describes, such as an input that two launches read.
+   */
+  public KernelOpBuilder argument(String known) {
+    arguments.add(known);
     return this;
   }
 
   /**
-   * Defines a size, for shapes of outputs, arguments and the grid.
+   * Begins the next launch: {@link #kernel}, the parameters, {@link #grid}, {@link #block} and
+   * {@link #sharedBytes} now describe that one. It runs when all blocks of the previous launch have
+   * finished.
+   */
+  public KernelOpBuilder nextLaunch() {
+    launches.add(launch());
+    kernels.clear();
+    arguments.clear();
+    grid = List.of();
+    block = Optional.empty();
+    sharedBytes = Optional.empty();
+    return this;
+  }
+
+  private KernelLaunch launch() {
+    return new KernelLaunch(kernels, arguments, grid, block, sharedBytes);
+  }
+
+  /**
+   * Defines a size, for shapes of outputs and temporary tensors, arguments and grids.
    *
    * @param value may throw an {@link dev.athanor.ops.OpException} to reject the call
    */
@@ -171,7 +219,7 @@ public final class KernelOpBuilder {
 
   /**
    * Sets the numbers of blocks along x, y and z. The default is one thread per element of the first
-   * output.
+   * tensor that the kernel writes.
    *
    * @param names of one to three sizes
    */
@@ -244,29 +292,13 @@ public final class KernelOpBuilder {
         throw new IllegalArgumentException(
             "the reference is missing; call reference(…) with the outputs in float64");
       }
-      if (kernels.isEmpty()) {
-        throw new IllegalArgumentException(
-            "the kernel is missing; call kernel(DType.F32, Kernels.of(Class::method))");
-      }
-      var method = kernels.values().iterator().next().method();
-      var texts =
-          new KernelDefinition.Texts(
-              name,
-              summary,
-              formula.isEmpty()
-                  ? "as in %s.%s"
-                      .formatted(method.getDeclaringClass().getSimpleName(), method.getName())
-                  : formula,
-              flopsText);
       var definition =
           new KernelDefinition(
-              texts,
-              kernels,
-              arguments,
+              new KernelDefinition.Texts(name, summary, formula, flopsText),
+              tensors,
+              attributes,
+              Stream.concat(launches.stream(), Stream.of(launch())).toList(),
               sizes,
-              grid,
-              block,
-              sharedBytes,
               flops,
               reference,
               drawings,

@@ -25,12 +25,21 @@ public final class Checks {
    * @throws OpException.TooLarge if its size in bytes exceeds 2^63 - 1
    */
   public static TensorType output(String name, DType dtype, Shape shape) {
+    return type("output \"%s\"".formatted(name), name, dtype, shape);
+  }
+
+  /**
+   * Returns the type of an output or another tensor that a call allocates.
+   *
+   * @param tensor for the message, such as {@code output "y"}
+   * @throws OpException.TooLarge if its size in bytes exceeds 2^63 - 1
+   */
+  public static TensorType type(String tensor, String name, DType dtype, Shape shape) {
     var type = new TensorType(dtype, shape);
     if (!type.hasSize()) {
       throw new OpException.TooLarge(
           name,
-          "output \"%s\" would be %s%s; the maximum is 2^63 - 1 bytes"
-              .formatted(name, dtype.text(), shape));
+          "%s would be %s%s; the maximum is 2^63 - 1 bytes".formatted(tensor, dtype.text(), shape));
     }
     return type;
   }

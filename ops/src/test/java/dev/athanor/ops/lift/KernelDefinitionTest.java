@@ -55,10 +55,10 @@ class KernelDefinitionTest {
         row("op \"copy\": the summary is missing; call summary(…)", copy().summary(" ")),
         row("op \"copy\": there is no output; call output(…)", halves()),
         row(
-            "op \"copy\": the name \"x\" is used twice; inputs, outputs, attributes and sizes need different names",
+            "op \"copy\": the name \"x\" is used twice; tensors, attributes and sizes need different names, and argument(\"x\") passes one again",
             halves().input("x", "[N]", "").output("x", "[N]", "")),
         row(
-            "op \"copy\": the name \"N\" is used twice; inputs, outputs, attributes and sizes need different names",
+            "op \"copy\": the name \"N\" is used twice; tensors, attributes and sizes need different names, and argument(\"N\") passes one again",
             copy().define("N", _ -> 1)),
         row(
             "op \"copy\": the name \"the x\" is invalid; use letters, digits and _, with a letter first",
@@ -135,8 +135,87 @@ class KernelDefinitionTest {
         row("op \"copy\": the case \"\" lacks the size N; write N=NUMBER", copy().cases("")));
   }
 
+  /** Returns an op that copies x to a temporary tensor, and begins the next launch. */
+  private static KernelOpBuilder copies() {
+    return halves().input("x", "[N]", "numbers").temporary("t", "[N]").nextLaunch();
+  }
+
+  private static KernelOpBuilder next() {
+    return copies().kernel(DType.F16, Kernels.of(TestKernels::copyHalves));
+  }
+
+  static Stream<Arguments> invalidLaunches() {
+    return Stream.of(
+        row(
+            "op \"copy\": the kernel of launch 2 is missing; call kernel(DType.F32, Kernels.of(Class::method))",
+            copies()),
+        row(
+            "op \"copy\": launch 2 has kernels for bf16, and launch 1 for f16; give each launch a kernel for each dtype",
+            copies().kernel(DType.BF16, Kernels.of(TestKernels::copyHalves))),
+        row(
+            "op \"copy\": size \"u\" is passed to a kernel but unknown; tensors are x, t, y, sizes are N, others need define(…)",
+            next().argument("u").output("y", "[N]", "")),
+        row(
+            "op \"copy\": there is no size \"M\"; sizes are N, others need define(\"M\", …)",
+            next().argument("t").output("y", "[N]", "").grid("M")),
+        row(
+            "op \"copy\": the name \"t\" is used twice; tensors, attributes and sizes need different names, and argument(\"t\") passes one again",
+            next().temporary("t", "[N]").output("y", "[N]", "")),
+        row(
+            "op \"copy\": the shape [M] of temporary \"u\" has M, which is in the shape of no input; define it with define(\"M\", …)",
+            next()
+                .argument("t")
+                .temporary("u", "[M]")
+                .nextLaunch()
+                .kernel(DType.F16, Kernels.of(TestKernels::copyHalves))
+                .argument("u")
+                .output("y", "[N]", "")),
+        row(
+            "op \"copy\": copyHalves never writes its parameter x, which is temporary \"u\" of f16, and no earlier launch does; write it first, or check the order",
+            next().temporary("u", "[N]").output("y", "[N]", "")),
+        row(
+            "op \"copy\": temporary \"u\" of q4_0 is stored in blocks, which kernels in Java cannot read",
+            next().temporary("u", "[N]", DType.Q4_0).output("y", "[N]", "")),
+        row(
+            "op \"copy\": the parameter x of copyHalves is short[], and temporary \"u\" of f64 needs double[] or MemorySegment",
+            next().temporary("u", "[N]", DType.F64).output("y", "[N]", "")),
+        row(
+            "op \"copy\": copyHalves writes its parameter y, which is input \"x\" of f16; describe it as an output, or write to another array",
+            next()
+                .argument("t")
+                .argument("x")
+                .nextLaunch()
+                .kernel(DType.F16, Kernels.of(TestKernels::copyHalves))
+                .argument("t")
+                .output("y", "[N]", "")),
+        row(
+            "op \"copy\": copyHalves has 2 parameters (short[] x, short[] y), and the description has 1 (temporary \"t\"); describe each parameter, in order",
+            next()
+                .argument("t")
+                .nextLaunch()
+                .kernel(DType.F16, Kernels.of(TestKernels::copyHalves))
+                .output("y", "[N]", "")),
+        row(
+            "op \"copy\": idle writes none of its parameters; write an output or a temporary tensor, or remove the launch",
+            next()
+                .argument("t")
+                .output("y", "[N]", "")
+                .nextLaunch()
+                .kernel(DType.F16, Kernels.of(TestKernels::idle))
+                .argument("y")),
+        row(
+            "op \"copy\": argument(\"x\") is passed to a launch with or after \"y\", which overwrites it in place; pass it to earlier launches, or a copy",
+            halves()
+                .argument("x")
+                .update("x", "y", "[N]", "")
+                .nextLaunch()
+                .kernel(DType.F16, Kernels.of(TestKernels::copyHalves))
+                .argument("x")
+                .temporary("t", "[N]")));
+  }
+
   @ParameterizedTest
-  @MethodSource("invalid")
+  @MethodSource({"invalid", "invalidLaunches"})
   void rejectsInvalidDescriptions(String message, KernelOpBuilder builder) {
     assertThatThrownBy(builder::op)
         .isInstanceOf(IllegalArgumentException.class)
@@ -187,7 +266,8 @@ class KernelDefinitionTest {
   @Test
   void rejectsDuplicateKernelsAndSizes() {
     assertThatThrownBy(() -> halves().kernel(DType.F16, Kernels.of(TestKernels::copyHalves)))
-        .hasMessage("op \"copy\": there are two kernels for f16");
+        .hasMessage(
+            "op \"copy\": there are two kernels for f16; kernels of a further launch follow nextLaunch()");
     assertThatThrownBy(() -> copy().define("M", _ -> 1).define("M", _ -> 2))
         .hasMessage("op \"copy\": the size M is defined twice");
   }

@@ -4,6 +4,7 @@ import static dev.athanor.engine.lift.Gpu.blockDimX;
 import static dev.athanor.engine.lift.Gpu.blockIdxX;
 import static dev.athanor.engine.lift.Gpu.dynamicSharedFloats;
 import static dev.athanor.engine.lift.Gpu.threadIdxX;
+import static dev.athanor.engine.lift.Gpu.warpSum;
 
 import dev.athanor.engine.lift.Gpu;
 import dev.athanor.engine.lift.GpuKernel;
@@ -83,6 +84,85 @@ final class TestKernels {
       y[i] = Gpu.floatToBfloat16(value * value);
     }
   }
+
+  @GpuKernel(blockSize = 32)
+  static void partialFloats(float[] x, float[] partial, float scale) {
+    int i = blockIdxX() * 64 + threadIdxX();
+    float sum = (i < x.length ? x[i] : 0) + (i + 32 < x.length ? x[i + 32] : 0);
+    sum = warpSum(sum);
+    if (threadIdxX() == 0 && blockIdxX() < partial.length) {
+      partial[blockIdxX()] = scale * sum;
+    }
+  }
+
+  @GpuKernel(blockSize = 32)
+  static void partialDoubles(double[] x, double[] partial, double scale) {
+    int i = blockIdxX() * 64 + threadIdxX();
+    double sum = (i < x.length ? x[i] : 0) + (i + 32 < x.length ? x[i + 32] : 0);
+    sum = warpSum(sum);
+    if (threadIdxX() == 0 && blockIdxX() < partial.length) {
+      partial[blockIdxX()] = scale * sum;
+    }
+  }
+
+  @GpuKernel
+  static void totalFloats(float[] partial, float[] y, int parts) {
+    float sum = 0;
+    for (int i = threadIdxX(); i < parts; i += blockDimX()) {
+      sum += partial[i];
+    }
+    sum = warpSum(sum);
+    if (threadIdxX() == 0) {
+      y[0] = sum;
+    }
+  }
+
+  @GpuKernel
+  static void totalDoubles(double[] partial, double[] y, int parts) {
+    double sum = 0;
+    for (int i = threadIdxX(); i < parts; i += blockDimX()) {
+      sum += partial[i];
+    }
+    sum = warpSum(sum);
+    if (threadIdxX() == 0) {
+      y[0] = sum;
+    }
+  }
+
+  @GpuKernel(blockSize = 64)
+  static void sumParts(float[] x, double[] sums) {
+    int part = blockIdxX() * blockDimX() + threadIdxX();
+    if (part < sums.length) {
+      double sum = 0;
+      for (int i = part * 64; i < Math.min(x.length, part * 64 + 64); i++) {
+        sum += x[i];
+      }
+      sums[part] = sum;
+    }
+  }
+
+  /** Replaces the sum of each part by that of all parts before it. */
+  @GpuKernel(blockSize = 1)
+  static void scanParts(float[] first, double[] sums) {
+    double before = first.length > 0 ? first[0] : 0;
+    for (int i = 0; i < sums.length; i++) {
+      double sum = sums[i];
+      sums[i] = before;
+      before += sum;
+    }
+  }
+
+  @GpuKernel(blockSize = 1)
+  static void scanElements(double[] sums, float[] y) {
+    double sum = sums[blockIdxX()];
+    for (int i = blockIdxX() * 64; i < Math.min(y.length, blockIdxX() * 64 + 64); i++) {
+      sum += y[i];
+      y[i] = (float) sum;
+    }
+  }
+
+  @GpuKernel(blockSize = 32)
+  static void idle(short[] x) {}
 
   @GpuKernel(blockSize = 32)
   static void swap(int[] x, int[] y) {
