@@ -7,6 +7,7 @@ import dev.athanor.engine.lift.KernelParameter;
 import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.AttributeType;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.problem.ShapePattern;
@@ -53,7 +54,8 @@ final class DefinitionChecks {
       check(
           definition.inputs().stream().anyMatch(each -> each.name().equals(input)),
           "draw(…) names the input \"%s\"; inputs are %s"
-              .formatted(input, names(definition.inputs())));
+              .formatted(
+                  input, join(definition.inputs().stream().map(KernelArgument.Tensor::name))));
     }
     definition.cases().forEach(each -> ProblemText.parse(definition, each));
     check(
@@ -68,14 +70,13 @@ final class DefinitionChecks {
     }
   }
 
-  private static String names(List<KernelArgument.Tensor> tensors) {
-    return tensors.isEmpty()
-        ? "none"
-        : tensors.stream().map(KernelArgument.Tensor::name).collect(joining(", "));
+  private static String join(Stream<String> names) {
+    var joined = names.collect(joining(", "));
+    return joined.isEmpty() ? "none" : joined;
   }
 
   private static String texts(Set<DType> dtypes) {
-    return dtypes.stream().map(DType::text).collect(joining(", "));
+    return join(dtypes.stream().map(DType::text));
   }
 
   private void checkLaunches() {
@@ -175,18 +176,22 @@ final class DefinitionChecks {
   }
 
   private void checkSizes(KernelLaunch launch, Set<String> known) {
-    var sizes = known.isEmpty() ? "none" : String.join(", ", known);
+    var sizes = join(known.stream());
     for (var size : launch.grid()) {
       check(
           known.contains(size),
           "there is no size \"%s\"; sizes are %s, others need define(\"%s\", …)"
               .formatted(size, sizes, size));
     }
-    for (var argument : definition.arguments(launch)) {
+    for (var name : launch.arguments()) {
       check(
-          !(argument instanceof KernelArgument.Size(var size)) || known.contains(size),
-          "%s is passed to a kernel but unknown; tensors are %s, sizes are %s, others need define(…)"
-              .formatted(argument.text(), names(definition.tensors()), sizes));
+          !(definition.argument(name) instanceof KernelArgument.Size) || known.contains(name),
+          "argument(\"%s\") is unknown; tensors are %s, attributes are %s, sizes are %s, other sizes need define(…)"
+              .formatted(
+                  name,
+                  join(definition.tensors().stream().map(KernelArgument.Tensor::name)),
+                  join(definition.attributes().stream().map(Attribute::name)),
+                  sizes));
     }
     check(
         launch.grid().size() <= MAX_DIMENSIONS,

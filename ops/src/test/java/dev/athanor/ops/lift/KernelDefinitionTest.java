@@ -153,7 +153,7 @@ class KernelDefinitionTest {
             "op \"copy\": launch 2 has kernels for bf16, and launch 1 for f16; give each launch a kernel for each dtype",
             copies().kernel(DType.BF16, Kernels.of(TestKernels::copyHalves))),
         row(
-            "op \"copy\": size \"u\" is passed to a kernel but unknown; tensors are x, t, y, sizes are N, others need define(…)",
+            "op \"copy\": argument(\"u\") is unknown; tensors are x, t, y, attributes are none, sizes are N, other sizes need define(…)",
             next().argument("u").output("y", "[N]", "")),
         row(
             "op \"copy\": there is no size \"M\"; sizes are N, others need define(\"M\", …)",
