@@ -1,13 +1,12 @@
 package dev.athanor.junit;
 
+import dev.athanor.engine.natives.Platform;
 import dev.athanor.engine.ptx.Target;
-import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.Optional;
 import org.opentest4j.TestAbortedException;
 
@@ -36,12 +35,7 @@ record Nvcc(Path program) {
 
   /** Returns the first compiler in a list of directories in the syntax of {@code PATH}. */
   static Optional<Nvcc> find(String path) {
-    return Arrays.stream(path.split(File.pathSeparator))
-        .filter(directory -> !directory.isEmpty())
-        .map(directory -> Path.of(directory, "nvcc"))
-        .filter(Files::isExecutable)
-        .findFirst()
-        .map(Nvcc::new);
+    return Platform.CURRENT.findProgram("nvcc", path).map(Nvcc::new);
   }
 
   /**

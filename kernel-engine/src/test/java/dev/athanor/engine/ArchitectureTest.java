@@ -125,13 +125,14 @@ class ArchitectureTest {
                   "cuda.module",
                   "cuda.stream",
                   "device",
+                  "natives",
                   "ptx")),
           entry("analysis", Set.of("ptx", "ptx.text", "device", "natives")),
           entry("analysis.sass", Set.of("analysis", "ptx")),
           entry("profile", Set.of("ptx", "device", "emulator", "analysis")),
           entry("debug", Set.of("ptx", "ptx.symbol", "device", "emulator")),
           entry("conformance", Set.of("ptx", "device", "emulator")),
-          entry("nvml", Set.of()));
+          entry("nvml", Set.of("natives")));
 
   /** Returns the row of a package of the emulator. */
   private static Map.Entry<String, Set<String>> emulator(String name, String... lower) {

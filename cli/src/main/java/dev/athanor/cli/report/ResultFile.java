@@ -80,7 +80,7 @@ public final class ResultFile {
     }
     var next = file.resolveSibling(file.getFileName() + ".tmp");
     Files.writeString(next, text(lines));
-    Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
+    Files.move(next, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
     return true;
   }
 

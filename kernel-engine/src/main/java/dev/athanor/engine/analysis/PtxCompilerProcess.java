@@ -1,5 +1,6 @@
 package dev.athanor.engine.analysis;
 
+import dev.athanor.engine.natives.Platform;
 import dev.athanor.engine.ptx.Target;
 import java.io.BufferedOutputStream;
 import java.io.DataInputStream;
@@ -54,7 +55,7 @@ final class PtxCompilerProcess {
             "-Xss64m", // of the main thread: large kernels recurse deeply
             // A crash leaves no files and prints a short report.
             "-XX:-CreateCoredumpOnCrash",
-            "-XX:ErrorFile=/dev/null",
+            "-XX:ErrorFile=" + (Platform.CURRENT.isWindows() ? "NUL" : "/dev/null"),
             "--enable-native-access=ALL-UNNAMED",
             "-Djava.library.path=" + System.getProperty("java.library.path", ""),
             "-Djava.io.tmpdir=" + System.getProperty("java.io.tmpdir"),

@@ -1,14 +1,13 @@
 package dev.athanor.engine.analysis;
 
+import dev.athanor.engine.natives.Platform;
 import dev.athanor.engine.ptx.Target;
-import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 
@@ -36,12 +35,7 @@ public final class Ptxas implements Assembler {
 
   /** The first in a list of directories written as in {@code PATH}. */
   static Optional<Ptxas> find(String path) {
-    return Arrays.stream(path.split(File.pathSeparator))
-        .filter(directory -> !directory.isEmpty())
-        .map(directory -> Path.of(directory, "ptxas"))
-        .filter(Files::isExecutable)
-        .findFirst()
-        .map(Ptxas::new);
+    return Platform.CURRENT.findProgram("ptxas", path).map(Ptxas::new);
   }
 
   @Override

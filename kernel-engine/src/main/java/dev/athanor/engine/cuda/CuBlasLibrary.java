@@ -1,10 +1,12 @@
 package dev.athanor.engine.cuda;
 
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.natives.Platform;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
+import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,15 +25,34 @@ final class CuBlasLibrary {
   private static final List<String> PREFIXES =
       List.of("CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX");
 
-  private static final String PACKAGES = "/lib/python3*/{site,dist}-packages";
+  private static final boolean WINDOWS = Platform.CURRENT.isWindows();
+
+  private static final String PACKAGES =
+      WINDOWS ? "/Lib/site-packages" : "/lib/python3*/{site,dist}-packages";
 
   /** Directories below a prefix, possibly outside the dynamic linker's path. */
   private static final List<String> BELOW =
-      List.of(
-          "/lib64",
-          "/targets/x86_64-linux/lib",
-          PACKAGES + "/nvidia/{cublas,cu13}/lib",
-          PACKAGES + "/torch/lib");
+      WINDOWS
+          ? List.of(
+              "/bin",
+              "/bin/x64",
+              PACKAGES + "/nvidia/{cublas/bin,cu13/bin/x86_64}",
+              PACKAGES + "/torch/lib")
+          : List.of(
+              "/lib64",
+              "/targets/x86_64-linux/lib",
+              PACKAGES + "/nvidia/{cublas,cu13}/lib",
+              PACKAGES + "/torch/lib");
+
+  /** Prefixes that need no environment variable; the installer on Windows sets CUDA_PATH. */
+  private static final List<String> USUAL =
+      WINDOWS
+          ? List.of()
+          : List.of(
+              "/usr/local/cuda*",
+              "/usr",
+              "/usr/local",
+              System.getProperty("user.home") + "/.local");
 
   private CuBlasLibrary() {}
 
@@ -43,13 +64,10 @@ final class CuBlasLibrary {
    */
   static SymbolLookup find(int cuda) {
     var named = PREFIXES.stream().map(System::getenv).filter(Objects::nonNull);
-    var usual =
-        Stream.of(
-            "/usr/local/cuda*", "/usr", "/usr/local", System.getProperty("user.home") + "/.local");
     var directories =
-        Stream.concat(named, usual)
+        Stream.concat(named, USUAL.stream())
             .flatMap(prefix -> BELOW.stream().map(place -> prefix + place))
-            .flatMap(CuBlasLibrary::matching)
+            .flatMap(pattern -> matching(FileSystems.getDefault(), pattern))
             .toList();
     return VERSIONS.stream()
         .filter(version -> version <= cuda)
@@ -58,28 +76,32 @@ final class CuBlasLibrary {
         .findFirst()
         .orElseThrow(() ->
             new DeviceException.Unavailable(
-                "cuBLAS (libcublas.so.13, 12 or 11) was not found on the dynamic linker's path, below"
-                    + " /usr/local/cuda*, or in a Python package"));
+                "cuBLAS (%s, 12 or 11) was not found on the dynamic linker's path, below %s, or in a Python package"
+                    .formatted(file("cublas", 13), WINDOWS ? "CUDA_PATH" : USUAL.getFirst())));
   }
 
   private static Stream<Optional<SymbolLookup>> candidates(int version, List<Path> directories) {
-    var file = "libcublas.so." + version;
+    var file = file("cublas", version);
     return Stream.concat(
         Stream.of(file).map(CuBlasLibrary::load),
         directories.stream()
             .filter(directory -> Files.exists(directory.resolve(file)))
             .map(directory -> {
               // cuBLAS depends on this library; the dynamic linker uses it if it is loaded.
-              load(directory.resolve("libcublasLt.so." + version).toString());
+              load(directory.resolve(file("cublasLt", version)).toString());
               return load(directory.resolve(file).toString());
             }));
+  }
+
+  private static String file(String library, int version) {
+    return (WINDOWS ? "%s64_%d.dll" : "lib%s.so.%d").formatted(library, version);
   }
 
   @SuppressWarnings("restricted") // NVIDIA's libraries, where their installers put them
   private static Optional<SymbolLookup> load(String nameOrPath) {
     try {
       return Optional.of(
-          nameOrPath.startsWith("/")
+          Path.of(nameOrPath).isAbsolute()
               ? SymbolLookup.libraryLookup(Path.of(nameOrPath), Arena.global())
               : SymbolLookup.libraryLookup(nameOrPath, Arena.global()));
     } catch (IllegalArgumentException e) {
@@ -88,9 +110,11 @@ final class CuBlasLibrary {
   }
 
   /** Returns the directories that match a pattern, matching it part by part. */
-  static Stream<Path> matching(String pattern) {
-    Stream<Path> found = Stream.of(Path.of("/"));
-    for (var part : split(pattern)) {
+  static Stream<Path> matching(FileSystem files, String pattern) {
+    var slashes = pattern.replace(files.getSeparator(), "/");
+    var root = slashes.substring(0, slashes.indexOf('/') + 1); // such as C:/ on Windows
+    Stream<Path> found = Stream.of(files.getPath(root));
+    for (var part : split(slashes.substring(root.length()))) {
       found = found.flatMap(directory -> inside(directory, part));
     }
     return found;
@@ -110,7 +134,7 @@ final class CuBlasLibrary {
     if (part.indexOf('*') < 0 && part.indexOf('{') < 0) {
       return Stream.of(directory.resolve(part)).filter(Files::isDirectory);
     }
-    var matcher = FileSystems.getDefault().getPathMatcher("glob:" + part);
+    var matcher = directory.getFileSystem().getPathMatcher("glob:" + part);
     try (var entries = Files.list(directory)) {
       return entries
           .filter(entry -> matcher.matches(entry.getFileName()) && Files.isDirectory(entry))

@@ -2,8 +2,12 @@ package dev.athanor.engine.natives;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 
 /**
@@ -12,10 +16,13 @@ import java.util.List;
  * <p>JCuda unpacks them from its jar to a fixed name in {@code java.io.tmpdir} and uses a file that
  * already has that name. Other users with write access to that directory could inject code. JCuda
  * reads the property when it loads a library, so this class points it to a new directory that only
- * the owner can enter, and deletes the file once it is mapped. The JDK does not read the property
- * after startup.
+ * the owner can enter, and deletes the file once it is mapped. Windows refuses that while the
+ * library is loaded, so a later process deletes it. The JDK does not read the property after
+ * startup.
  */
 public final class JarLibraries {
+
+  private static final String PREFIX = "athanor-natives-";
 
   private static final String PROPERTY = "java.io.tmpdir";
 
@@ -30,7 +37,8 @@ public final class JarLibraries {
   public static synchronized void load(Runnable firstUse) {
     var shared = System.getProperty(PROPERTY);
     try {
-      var directory = Files.createTempDirectory("athanor-natives-"); // accessible by its owner only
+      removeOld(Path.of(shared), Instant.now().minus(Duration.ofDays(1)));
+      var directory = Files.createTempDirectory(PREFIX); // accessible by its owner only
       System.setProperty(PROPERTY, directory.toString());
       try {
         firstUse.run();
@@ -43,14 +51,29 @@ public final class JarLibraries {
     }
   }
 
+  /** Deletes the directories of earlier processes whose libraries are no longer loaded. */
+  static void removeOld(Path parent, Instant before) throws IOException {
+    try (var directories = Files.newDirectoryStream(parent, PREFIX + "*")) {
+      for (var directory : directories) {
+        if (Files.getLastModifiedTime(directory).toInstant().isBefore(before)) {
+          remove(directory);
+        }
+      }
+    }
+  }
+
   private static void remove(Path directory) throws IOException {
-    List<Path> files;
-    try (var listed = Files.list(directory)) {
-      files = listed.toList();
+    try {
+      List<Path> files;
+      try (var listed = Files.list(directory)) {
+        files = listed.toList();
+      }
+      for (var file : files) {
+        Files.delete(file);
+      }
+      Files.delete(directory);
+    } catch (AccessDeniedException | NoSuchFileException e) {
+      // loaded, or of another user; or another process was faster
     }
-    for (var file : files) {
-      Files.delete(file);
-    }
-    Files.delete(directory);
   }
 }

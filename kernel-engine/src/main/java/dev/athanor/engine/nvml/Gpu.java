@@ -3,6 +3,7 @@ package dev.athanor.engine.nvml;
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
+import dev.athanor.engine.natives.Platform;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -19,7 +20,8 @@ import java.util.Optional;
 /** The sensors of a GPU. Thread-safe; a reading may take milliseconds. */
 public final class Gpu {
 
-  private static final String LIBRARY = "libnvidia-ml.so.1";
+  private static final String LIBRARY =
+      Platform.CURRENT.isWindows() ? "nvml.dll" : "libnvidia-ml.so.1";
 
   /** NVML_DEVICE_UUID_V2_BUFFER_SIZE. */
   private static final int UUID_BYTES = 96;

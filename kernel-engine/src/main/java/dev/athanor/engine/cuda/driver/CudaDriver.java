@@ -6,6 +6,7 @@ import static jcuda.driver.JCudaDriver.cuDriverGetVersion;
 import static jcuda.driver.JCudaDriver.cuInit;
 
 import dev.athanor.engine.natives.JarLibraries;
+import dev.athanor.engine.natives.Platform;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -22,7 +23,7 @@ import jcuda.driver.JCudaDriver;
 public final class CudaDriver {
 
   /** The name under which the dynamic linker finds the driver. */
-  public static final String LIBRARY = "libcuda.so.1";
+  public static final String LIBRARY = Platform.CURRENT.isWindows() ? "nvcuda.dll" : "libcuda.so.1";
 
   /** CUDA 11.4, the first to compile PTX 7.4, the oldest version that this engine writes. */
   private static final int OLDEST = 11_040;
@@ -130,6 +131,13 @@ public final class CudaDriver {
   }
 
   private static Probe look() {
+    return Platform.CURRENT
+        .withoutJCuda()
+        .<Probe>map(Absent::new)
+        .orElseGet(CudaDriver::lookForLibrary);
+  }
+
+  private static Probe lookForLibrary() {
     SymbolLookup library;
     try {
       library = library();
@@ -151,8 +159,8 @@ public final class CudaDriver {
     } catch (LinkageError e) {
       // Its message holds two stack traces.
       return new Absent(
-          "JCuda's native library could not be loaded on %s %s, although %s was found"
-              .formatted(System.getProperty("os.name"), System.getProperty("os.arch"), LIBRARY));
+          "JCuda's native library could not be loaded on %s, although %s was found"
+              .formatted(Platform.CURRENT, LIBRARY));
     } catch (UncheckedIOException e) {
       return new Absent("JCuda's native library could not be loaded: " + e.getMessage());
     }
@@ -194,7 +202,7 @@ public final class CudaDriver {
     try {
       return Optional.of(Files.readString(Path.of("/sys/module/nvidia/version")).strip());
     } catch (IOException e) {
-      return Optional.empty(); // the container hides it
+      return Optional.empty(); // the container hides it, or this is Windows
     }
   }
 }

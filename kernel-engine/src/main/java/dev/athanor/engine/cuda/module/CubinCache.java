@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -82,15 +83,18 @@ public final class CubinCache {
   /** Caches code under a key. Failures are logged. */
   public void put(String key, byte[] cubin) {
     try {
-      var rights = PosixFilePermissions.fromString("rwx------"); // the GPU executes these files
-      Files.createDirectories(directory, PosixFilePermissions.asFileAttribute(rights));
+      Files.createDirectories(directory, ownerOnly());
       var unfinished = Files.createTempFile(directory, key, ".tmp");
       try {
         try (var out = Files.newOutputStream(unfinished)) {
           out.write(sha256().digest(cubin));
           out.write(cubin);
         }
-        Files.move(unfinished, path(key), StandardCopyOption.ATOMIC_MOVE);
+        Files.move(
+            unfinished,
+            path(key),
+            StandardCopyOption.ATOMIC_MOVE,
+            StandardCopyOption.REPLACE_EXISTING);
       } finally {
         Files.deleteIfExists(unfinished);
       }
@@ -101,6 +105,17 @@ public final class CubinCache {
           directory,
           e.toString());
     }
+  }
+
+  /**
+   * The GPU executes these files. On Windows, the folder inherits the rights of the user's home.
+   */
+  private FileAttribute<?>[] ownerOnly() {
+    return directory.getFileSystem().supportedFileAttributeViews().contains("posix")
+        ? new FileAttribute<?>[] {
+          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
+        }
+        : new FileAttribute<?>[0];
   }
 
   private Path path(String key) {

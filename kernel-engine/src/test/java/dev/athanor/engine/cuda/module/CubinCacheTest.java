@@ -2,9 +2,12 @@ package dev.athanor.engine.cuda.module;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.common.jimfs.Configuration;
+import com.google.common.jimfs.Jimfs;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -42,6 +45,24 @@ class CubinCacheTest {
     assertThat(cache.get(KEY)).isEmpty();
     cache.put(KEY, new byte[] {4});
     assertThat(cache.get(KEY)).hasValue(new byte[] {4});
+  }
+
+  @Test
+  void worksWithoutPosixPermissions() throws IOException {
+    try (var windows = Jimfs.newFileSystem(Configuration.windows())) {
+      var cache = new CubinCache(windows.getPath("C:\\Users\\me\\.cache\\athanor\\cubin"));
+      cache.put(KEY, new byte[] {1});
+      cache.put(KEY, new byte[] {2});
+      assertThat(cache.get(KEY)).hasValue(new byte[] {2});
+    }
+  }
+
+  @Test
+  void onlyTheOwnerMayEnterTheDirectory(@TempDir Path parent) throws IOException {
+    var directory = parent.resolve("cubin");
+    new CubinCache(directory).put(KEY, new byte[] {1});
+    assertThat(Files.getPosixFilePermissions(directory))
+        .isEqualTo(PosixFilePermissions.fromString("rwx------"));
   }
 
   /** As on a full disk: kernels are recompiled. */
