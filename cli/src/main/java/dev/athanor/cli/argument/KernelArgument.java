@@ -29,6 +29,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /** A kernel argument given on the command line. */
 public sealed interface KernelArgument {
@@ -57,6 +58,9 @@ public sealed interface KernelArgument {
     }
   }
 
+  /** A file, which may contain colons, as in {@code C:\y.npy}, a dtype and a shape. */
+  Pattern OUT = Pattern.compile("out:(.+):([^:]*):([^:]*)");
+
   /**
    * Parses an argument and reads the file that it names.
    *
@@ -72,15 +76,16 @@ public sealed interface KernelArgument {
           yield new Tensor(TensorFile.read(file), Optional.of(TensorFile.writable(file)));
         }
         case "out" -> {
-          if (parts.length != 4) {
+          var out = OUT.matcher(text);
+          if (!out.matches()) {
             throw new IllegalArgumentException("expected out:FILE.npy:DTYPE:SHAPE");
           }
-          var type = new TensorType(dtype(parts[2]), shape(parts[3]));
+          var type = new TensorType(dtype(out.group(2)), shape(out.group(3)));
           if (Npy.header(type).isEmpty()) {
-            throw new IllegalArgumentException("npy files do not support " + parts[2]);
+            throw new IllegalArgumentException("npy files do not support " + out.group(2));
           }
           yield new Tensor(
-              HostTensor.zeros(type), Optional.of(TensorFile.writable(Path.of(parts[1]))));
+              HostTensor.zeros(type), Optional.of(TensorFile.writable(Path.of(out.group(1)))));
         }
         case "zeros" ->
             new Tensor(

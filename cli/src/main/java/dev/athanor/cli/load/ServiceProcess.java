@@ -42,11 +42,8 @@ public final class ServiceProcess implements AutoCloseable {
     command.addAll(program());
     command.addAll(List.of("serve", "--device", device, "--port", "0", "--grpc-port", "0"));
     var process =
-        new ProcessBuilder(command)
-            .redirectErrorStream(true)
-            .redirectOutput(log.toFile())
-            .redirectInput(ProcessBuilder.Redirect.from(Path.of("/dev/null").toFile()))
-            .start();
+        new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
+    process.getOutputStream().close();
     var service = new ServiceProcess(process, log);
     try {
       service.awaitReady();

@@ -20,6 +20,16 @@ class StartupCacheTest {
     assertThat(folder.resolve("a script.sh.out")).hasContent("serve --check true");
   }
 
+  /** Windows finds the interpreter of batch files itself. */
+  @Test
+  void runsABatchFileDirectly() throws Exception {
+    var script = folder.resolve("a script.cmd");
+    Files.writeString(
+        script, "#!/bin/sh\nexec test \"$* $ATHANOR_CACHE_ONLY\" = 'serve --check true'\n");
+    assertThat(script.toFile().setExecutable(true)).isTrue();
+    assertThat(StartupCache.create(script).waitFor()).isZero();
+  }
+
   @Test
   void needsALauncher() {
     assertThat(StartupCache.script()).isEmpty();
