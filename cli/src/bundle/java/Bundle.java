@@ -1,3 +1,4 @@
+import java.io.File;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -12,11 +13,41 @@ import java.util.zip.ZipOutputStream;
 //     java src/bundle/java/Bundle.java JAR VERSION TIME OUT
 //
 // JAR is Spring Boot's executable jar, TIME the modification time of all files. The folder OUT
-// receives athanor-VERSION-linux-x86_64.tar.xz and, for inspection, its contents under bundle/.
+// receives athanor-VERSION-linux-x86_64.tar.xz, or athanor-VERSION-windows-x86_64.zip on Windows,
+// and, for inspection, its contents under bundle/.
 //
 // Jars and runtime are stored uncompressed, because xz compresses the whole archive better.
 
-static final long LARGEST_ARCHIVE = 60L << 20;
+enum Platform {
+  LINUX("linux-x86_64.tar.xz", 60, ".so", "athanor", "launch.sh"),
+  /** A zip compresses each file by itself. */
+  WINDOWS("windows-x86_64.zip", 85, ".dll", "athanor.cmd", "launch.cmd");
+
+  /** The end of the archive's name. */
+  final String archive;
+
+  final long largestMebibytes;
+
+  /** The extension of native libraries. */
+  final String library;
+
+  final List<String> scripts;
+
+  Platform(String archive, long largestMebibytes, String library, String... scripts) {
+    this.archive = archive;
+    this.largestMebibytes = largestMebibytes;
+    this.library = library;
+    this.scripts = List.of(scripts);
+  }
+
+  static Optional<Platform> of(String system, String architecture) {
+    Optional<Platform> platform =
+        system.equals("Linux")
+            ? Optional.of(LINUX)
+            : system.startsWith("Windows") ? Optional.of(WINDOWS) : Optional.empty();
+    return platform.filter(_ -> architecture.equals("amd64"));
+  }
+}
 
 /// Modules that no class file references: the management beans for the memory and CPU metrics, and
 /// diagnostic tools.
@@ -27,15 +58,19 @@ void main(String[] args) throws IOException, InterruptedException {
   String name = "athanor-" + args[1];
   String time = args[2];
   Path out = Path.of(args[3]).toAbsolutePath();
-  Path archive = out.resolve(name + "-linux-x86_64.tar.xz");
-
-  String platform = System.getProperty("os.name") + " " + System.getProperty("os.arch");
-  if (!platform.equals("Linux amd64")) {
+  String system = System.getProperty("os.name");
+  String architecture = System.getProperty("os.arch");
+  Platform platform = Platform.of(system, architecture).orElse(null);
+  if (platform == null) {
     fail(
-        "The bundle must be built on Linux x86_64, because it includes the machine's JDK; this is "
-            + platform
+        "The bundle must be built on Linux or Windows on x86_64, because it includes the machine's JDK; this is "
+            + system
+            + " "
+            + architecture
             + ".");
+    return;
   }
+  Path archive = out.resolve(name + "-" + platform.archive);
   Files.deleteIfExists(archive);
   delete(out.resolve("bundle"));
   Path home = out.resolve("bundle").resolve(name);
@@ -48,7 +83,7 @@ void main(String[] args) throws IOException, InterruptedException {
     if (packed.getFileName().toString().startsWith("jcuda-natives-")) {
       // On java.library.path, JCuda need not unpack them into a shared temporary folder, which may
       // not be writable.
-      unpackLibraries(packed, Files.createDirectories(home.resolve("native")));
+      unpackLibraries(packed, platform.library, Files.createDirectories(home.resolve("native")));
     } else {
       store(packed, lib.resolve(packed.getFileName()));
     }
@@ -56,9 +91,13 @@ void main(String[] args) throws IOException, InterruptedException {
 
   link(lib, home.resolve("runtime"));
   Files.createDirectory(home.resolve("bin"));
-  Path launcher = Files.copy(Path.of("src/bundle/bin/athanor"), home.resolve("bin/athanor"));
-  Files.setPosixFilePermissions(launcher, PosixFilePermissions.fromString("rwxr-xr-x"));
-  Files.copy(Path.of("src/bundle/bin/launch.sh"), home.resolve("bin/launch.sh"));
+  for (String script : platform.scripts) {
+    Files.copy(Path.of("src/bundle/bin", script), home.resolve("bin").resolve(script));
+  }
+  if (platform == Platform.LINUX) {
+    Files.setPosixFilePermissions(
+        home.resolve("bin/athanor"), PosixFilePermissions.fromString("rwxr-xr-x"));
+  }
   Files.copy(Path.of("src/bundle/README.md"), home.resolve("README.md"));
   Files.copy(Path.of("../LICENSE"), home.resolve("LICENSE"));
   Files.createDirectory(home.resolve("examples"));
@@ -69,18 +108,22 @@ void main(String[] args) throws IOException, InterruptedException {
     }
   }
   delete(jars);
-  addRepository(home, args[1]);
+  addRepository(home, args[1], platform);
 
-  pack(home, time, archive);
+  if (platform == Platform.LINUX) {
+    pack(home, time, archive);
+  } else {
+    zip(home, Instant.parse(time), archive);
+  }
   long size = Files.size(archive);
   String sizeInWords =
       String.format(Locale.ROOT, "%s is %.1f MiB", archive.getFileName(), size / 0x1p20);
-  if (size > LARGEST_ARCHIVE) {
+  if (size > platform.largestMebibytes << 20) {
     Files.delete(archive);
     fail(
         sizeInWords
             + "; the limit is "
-            + (LARGEST_ARCHIVE >> 20)
+            + platform.largestMebibytes
             + " MiB. Look for the growth in "
             + home
             + ".");
@@ -89,8 +132,8 @@ void main(String[] args) throws IOException, InterruptedException {
 }
 
 /// Adds a Maven repository with the artifacts that projects of `athanor new` need. Jars that the
-/// service includes are links.
-void addRepository(Path home, String version) throws IOException {
+/// service includes are links, except on Windows, where few users may create links.
+void addRepository(Path home, String version, Platform platform) throws IOException {
   Path group = Files.createDirectories(home.resolve("repository/dev/athanor"));
   for (String module : List.of("athanor", "kernel-engine", "ops", "athanor-junit")) {
     String name = module + "-" + version;
@@ -103,7 +146,9 @@ void addRepository(Path home, String version) throws IOException {
         };
     Files.copy(Path.of(source, "pom.xml"), folder.resolve(name + ".pom"));
     Path library = home.resolve("lib").resolve(name + ".jar");
-    if (Files.exists(library)) {
+    if (Files.exists(library) && platform == Platform.WINDOWS) {
+      Files.copy(library, folder.resolve(name + ".jar"));
+    } else if (Files.exists(library)) {
       Files.createSymbolicLink(folder.resolve(name + ".jar"), folder.relativize(library));
     } else if (!module.equals("athanor")) {
       store(Path.of(source, "target", name + ".jar"), folder.resolve(name + ".jar"));
@@ -143,10 +188,10 @@ void store(Path from, Path to) throws IOException {
   }
 }
 
-void unpackLibraries(Path jar, Path folder) throws IOException {
+void unpackLibraries(Path jar, String extension, Path folder) throws IOException {
   try (JarFile in = new JarFile(jar.toFile())) {
     for (ZipEntry entry : Collections.list(in.entries())) {
-      if (entry.getName().endsWith(".so")) {
+      if (entry.getName().endsWith(extension)) {
         try (InputStream bytes = in.getInputStream(entry)) {
           Files.copy(bytes, folder.resolve(Path.of(entry.getName()).getFileName()));
         }
@@ -157,7 +202,8 @@ void unpackLibraries(Path jar, Path folder) throws IOException {
 
 /// Links the modules that the jars need into a runtime, without debug information and symbols.
 void link(Path lib, Path runtime) throws IOException, InterruptedException {
-  String classPath = list(lib).stream().map(Path::toString).collect(Collectors.joining(":"));
+  String classPath =
+      list(lib).stream().map(Path::toString).collect(Collectors.joining(File.pathSeparator));
   String needed =
       tool(
           "jdeps",
@@ -179,6 +225,9 @@ void link(Path lib, Path runtime) throws IOException, InterruptedException {
       "--no-man-pages",
       "--compress",
       "zip-0");
+  if (File.separatorChar == '\\') {
+    return; // DLLs have no symbols
+  }
   if (isOnPath("strip")) {
     try (Stream<Path> files = Files.walk(runtime)) {
       for (Path library : files.filter(file -> file.toString().endsWith(".so")).toList()) {
@@ -225,6 +274,26 @@ void pack(Path home, String time, Path archive) throws IOException, InterruptedE
   }
 }
 
+/// Writes the archive for Windows, as reproducibly.
+void zip(Path home, Instant time, Path archive) throws IOException {
+  List<Path> all;
+  try (Stream<Path> files = Files.walk(home)) {
+    all = files.filter(Files::isRegularFile).sorted().toList();
+  }
+  try (ZipOutputStream out =
+      new ZipOutputStream(new BufferedOutputStream(Files.newOutputStream(archive)))) {
+    out.setLevel(9);
+    for (Path file : all) {
+      String name = home.getParent().relativize(file).toString().replace(File.separatorChar, '/');
+      ZipEntry entry = new ZipEntry(name);
+      entry.setTimeLocal(LocalDateTime.ofInstant(time, ZoneOffset.UTC));
+      out.putNextEntry(entry);
+      Files.copy(file, out);
+      out.closeEntry();
+    }
+  }
+}
+
 /// Runs a tool of the JDK in this process and returns its output.
 String tool(String name, String... arguments) {
   StringWriter printed = new StringWriter();
@@ -251,7 +320,7 @@ void run(Object... command) throws IOException, InterruptedException {
 }
 
 boolean isOnPath(String program) {
-  return Arrays.stream(System.getenv("PATH").split(":"))
+  return Arrays.stream(System.getenv("PATH").split(File.pathSeparator))
       .anyMatch(folder -> Files.isExecutable(Path.of(folder, program)));
 }
 

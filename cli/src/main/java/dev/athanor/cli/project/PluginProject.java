@@ -5,6 +5,7 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -12,6 +13,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -32,7 +34,14 @@ public record PluginProject(
   /** The script that runs the Maven of Athanor's own build. */
   private static final String WRAPPER = "mvnw";
 
-  private static final String FIND_JDK = ".mvn/find-jdk.sh";
+  private static final List<String> SCRIPTS =
+      List.of(
+          WRAPPER,
+          "mvnw.cmd",
+          ".mvn/find-jdk.sh",
+          ".mvn/find-jdk.cmd",
+          ".mvn/wrapper/maven-wrapper.properties");
+
   private static final String SERVICE =
       "src/main/resources/META-INF/services/dev.athanor.ops.OpProvider";
 
@@ -61,12 +70,25 @@ public record PluginProject(
       var target = folder.resolve(file.getKey());
       Files.createDirectories(Objects.requireNonNull(target.getParent()));
       Files.writeString(target, file.getValue());
-      if (file.getKey().equals(WRAPPER) && !target.toFile().setExecutable(true, false)) {
-        throw new IOException("cannot make %s executable".formatted(target));
+      if (file.getKey().equals(WRAPPER)) {
+        makeExecutable(target);
       }
-      written.add(Path.of(file.getKey()));
+      written.add(folder.relativize(target));
     }
     return written;
+  }
+
+  /** Does nothing on Windows. */
+  private static void makeExecutable(Path file) throws IOException {
+    if (file.getFileSystem().supportedFileAttributeViews().contains("posix")) {
+      var rights = Files.getPosixFilePermissions(file);
+      rights.addAll(
+          Set.of(
+              PosixFilePermission.OWNER_EXECUTE,
+              PosixFilePermission.GROUP_EXECUTE,
+              PosixFilePermission.OTHERS_EXECUTE));
+      Files.setPosixFilePermissions(file, rights);
+    }
   }
 
   private Map<String, String> files() {
@@ -79,7 +101,7 @@ public record PluginProject(
         "src/test/java/%s/%sTest.java".formatted(path, className()), filled("PluginTest.java"));
     files.put("README.md", filled("README.md"));
     files.put(".gitignore", "target/\n");
-    for (var script : List.of(WRAPPER, FIND_JDK)) {
+    for (var script : SCRIPTS) {
       files.put(script, read(script));
     }
     return files;

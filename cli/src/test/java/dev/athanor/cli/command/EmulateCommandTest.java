@@ -278,6 +278,17 @@ class EmulateCommandTest {
     assertThat(run.out().lines().filter(each -> each.startsWith("report: TRAP: "))).hasSize(1);
   }
 
+  /** As paths of Windows have after the drive. */
+  @Test
+  void namesOfWrittenFilesMayHaveColons() throws IOException {
+    var run =
+        emulate(
+            "saxpy.ptx --block 64 --arg s32:64 --arg f32:0.5 --arg in:x.npy"
+                + " --arg out:new.npy:c.npy:f32:10,10");
+    assertThat(run.err()).isEmpty();
+    assertThat(folder.resolve("new.npy:c.npy")).exists();
+  }
+
   @Test
   void writesNoFilesIfThereAreFindings() throws IOException {
     saveRace();
