@@ -98,6 +98,15 @@ class FakeDriverTest {
         .contains("the NVIDIA driver is too old: it lacks cuDriverGetVersion;");
   }
 
+  /** As on Grace Hopper, where the driver is installed. */
+  @Test
+  void namesAnArchitectureForWhichJCudaHasNoLibraries() throws IOException, InterruptedException {
+    var ended = java(Map.of("JDK_JAVA_OPTIONS", "-Dos.arch=aarch64"), "probe");
+    assertThat(ended.output())
+        .contains(
+            "Absent[reason=GPUs cannot be used on Linux aarch64: JCuda has native libraries only for Linux and Windows on x86-64]");
+  }
+
   private record Ended(int status, String output) {}
 
   private Ended java(Map<String, String> environment, String check)
