@@ -607,7 +607,7 @@ class Ops(ABC, Generic[AnyTensor]):
 
         Args:
             x: […, N] of f32, f16, bf16: the input rows.
-            bias: [N] of f32, f16, bf16: the bias, added to each row; same dtype as x.
+            bias: [N] of f32, f16, bf16: the bias, added to each row; same dtype as x, or f32.
             activation: activation function, applied to the sum (default none).
             out: an existing tensor to write to, with the dtype and shape of y.
             timeout: timeout of the call in seconds; that of the client if None.
@@ -1089,15 +1089,15 @@ class Ops(ABC, Generic[AnyTensor]):
         defined by GGML and bitsandbytes. Computed in f32, then rounded to out_dtype
 
         Args:
-            x: […, N] or packed words of i8, u32, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4: the
-                quantized values, in the format of the dtype. i8: 8-bit integers. u32: words of eight 4-bit
-                weights, packed as for matmul-int4. q4_0 to q6_k: GGML blocks. nf4: blocks of 64 values in
-                36 bytes: the f32 absmax, then the indices as packed by bitsandbytes, the first of two
-                neighbors in the high nibble.
-            scale: [] or […] for i8, [K/group_size, N] for u32 of f32, f16 (optional): scale factors. i8:
-                required; f32 or f16; one scale, or one per row in the shape of x without its last
-                dimension. u32: required; f16; one scale per group and column. Rejected for block formats,
-                which contain their scales.
+            x: […x] or [N, K/8] with u32 k-packed or [K/8, N] with u32 gptq or [K, N/8] with u32 awq of i8,
+                u32, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4: the quantized values, in the format of
+                the dtype. i8: 8-bit integers. u32: words of eight 4-bit weights, packed as for matmul-int4.
+                q4_0 to q6_k: GGML blocks. nf4: blocks of 64 values in 36 bytes: the f32 absmax, then the
+                indices as packed by bitsandbytes, the first of two neighbors in the high nibble.
+            scale: [] or […] or [K/group_size, N] with u32 of f32, f16, bf16 (optional): scale factors. i8:
+                required; one scale, or one per row in the shape of x without its last dimension. u32:
+                required; one scale per group and column. Rejected for block formats, which contain their
+                scales.
             zeros: [K/group_size, N/8] of u32 (optional): packed zero points, only for u32 with layouts gptq
                 and awq; if omitted, every zero point is 8.
             group_size: number of weights of a column that share a scale: a power of two of at least 32, or
@@ -1115,8 +1115,8 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            y: the shape of x; [K, N] for gptq and awq, [N, K] for k-packed of dtype `out_dtype`: the
-                dequantized values.
+            y: […x] or [N, K] with u32 k-packed or [K, N] with u32 gptq or [K, N] with u32 awq of dtype
+                `out_dtype`: the dequantized values.
 
         Raises:
             AthanorError: if the service rejects the call or cannot be reached.
@@ -2263,9 +2263,9 @@ class Ops(ABC, Generic[AnyTensor]):
 
         Args:
             a: [M, K] of f16, bf16: the left factor.
-            packed: [N, K/8], [K/8, N] or [K, N/8] of u32: words of eight 4-bit weights, packed as layout
-                specifies; K is a multiple of 8.
-            scales: [K/group_size, N] of f16: scale of each group of weights.
+            packed: [N, K/8] with k-packed or [K/8, N] with gptq or [K, N/8] with awq of u32: words of eight
+                4-bit weights, packed as layout specifies; K is a multiple of 8.
+            scales: [K/group_size, N] of f32, f16, bf16: scale of each group of weights.
             zeros: [K/group_size, N/8] of u32 (optional): packed zero points, only for layouts gptq and awq;
                 if omitted, every zero point is 8.
             group_size: number of weights of a column that share a scale: a power of two of at least 32, or
@@ -2837,9 +2837,11 @@ class Ops(ABC, Generic[AnyTensor]):
                 layout k-packed.
             wv: [Nkv, K/8] of u32: 4-bit weights of the value projection, packed as for matmul-int4 with
                 layout k-packed.
-            scale_q: [K/group_size, Nq] of f16: scale of each group of wq.
-            scale_k: [K/group_size, Nkv] of f16: scale of each group of wk.
-            scale_v: [K/group_size, Nkv] of f16: scale of each group of wv.
+            scale_q: [K/group_size, Nq] of f32, f16, bf16: scale of each group of wq.
+            scale_k: [K/group_size, Nkv] of f32, f16, bf16: scale of each group of wk; same dtype as
+                scale_q.
+            scale_v: [K/group_size, Nkv] of f32, f16, bf16: scale of each group of wv; same dtype as
+                scale_q.
             group_size: number of weights of a column that share a scale: a power of two of at least 32, or
                 -1 for all; the last group may be shorter (default 128; -1 to 1073741824).
             out: existing tensors to write the outputs to, in order.
@@ -3267,12 +3269,12 @@ class Ops(ABC, Generic[AnyTensor]):
         sin)
 
         Args:
-            x: […, S, heads · head_dim] of f32, f16, bf16: the input, one row per position.
-            weight: [heads · head_dim] of f32, f16, bf16 (optional): scale factor of each column, default 1;
-                same dtype as x, or f32.
-            cos: [P, head_dim / 2] of f32, f16, bf16: cosine table, one row per position (P ≥ S); same dtype
-                as x, or f32.
-            sin: [P, head_dim / 2] of f32, f16, bf16: sine table; same shape and dtype as cos.
+            x: […, S, N] of f64, f32, f16, bf16: the input, one row per position; N = heads · head_dim.
+            weight: [N] of f64, f32, f16, bf16 (optional): scale factor of each column, default 1; same
+                dtype as x, or f32 unless x is f64.
+            cos: [P, head_dim/2] of f64, f32, f16, bf16: cosine table, one row per position (P ≥ S); same
+                dtype as x, or f32 unless x is f64.
+            sin: [P, head_dim/2] of f64, f32, f16, bf16: sine table; same dtype as cos.
             heads: number of heads; may be omitted if head_dim is given (1 to 2147483647).
             head_dim: number of elements per head; default row length / heads (2 to 2147483647).
             epsilon: added to the mean square. The default of PyTorch is the machine epsilon of the dtype of
@@ -3283,7 +3285,7 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            y: […, S, heads · head_dim] of the dtype of x: the normalized and rotated rows.
+            y: […, S, N] of the dtype of x: the normalized and rotated rows.
 
         Raises:
             AthanorError: if the service rejects the call or cannot be reached.
@@ -3356,10 +3358,10 @@ class Ops(ABC, Generic[AnyTensor]):
         (a, b) becomes (a · cos - b · sin, b · cos + a · sin)
 
         Args:
-            x: […, S, H, D] of f32, f16, bf16: the input: S positions of H heads.
-            cos: [P, rotary_dim / 2] of f32, f16, bf16 (optional): cosine table, one row per position; same
-                dtype as x, or f32. Omit it if theta is given.
-            sin: [P, rotary_dim / 2] of f32, f16, bf16 (optional): sine table; same shape and dtype as cos.
+            x: […, S, H, D] of f64, f32, f16, bf16: the input: S positions of H heads.
+            cos: [P, rotary_dim/2] of f64, f32, f16, bf16 (optional): cosine table, one row per position;
+                omit it if theta is given; same dtype as x, or f32 unless x is f64.
+            sin: [P, rotary_dim/2] of f64, f32, f16, bf16 (optional): sine table; same dtype as cos.
             positions: [S] or […, S] of i32 (optional): position ids, the row indices into cos and sin;
                 default 0 to S - 1. Out-of-range ids yield NaN.
             theta: base of the angles, instead of cos and sin: angle i of position p is p · theta^(-2i /

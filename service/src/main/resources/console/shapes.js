@@ -5,7 +5,7 @@ const USUAL = {B: 1, Hq: 4, Hkv: 2, Sq: 16, Sk: 16, S: 16, P: 16, D: 64, Dv: 64,
 const OTHERWISE = 8;
 
 /** Default extents of single ops. */
-const OF_OP = {'gather-nd': {K: 1}, 'scatter-nd': {K: 1}};
+const OF_OP = {'gather-nd': {K: 1}, 'rms-norm-rope': {N: 256}, 'scatter-nd': {K: 1}};
 
 /** In K/8 and [K/groupSize, N], the extent must be a multiple of the divisor. */
 const DIVIDED = 128;
@@ -80,7 +80,7 @@ function evaluate(term, values) {
 
 /** Returns why a shape matches none of the described forms; null if it matches one, or if a form has words. */
 export function wrongRank(described, shape) {
-  const forms = described.split(' or ').map((form) => /^(\[[^\]]*\])( with \w+)?$/.exec(form)?.[1]);
+  const forms = described.split(' or ').map((form) => /^(\[[^\]]*\])( with [\w -]+)?$/.exec(form)?.[1]);
   if (forms.includes(undefined)) return null;
   const ranks = forms.map((form) => {
     const all = form.slice(1, -1).split(',').map((term) => term.trim()).filter(Boolean);

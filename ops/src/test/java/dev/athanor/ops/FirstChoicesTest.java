@@ -2,7 +2,6 @@ package dev.athanor.ops;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.engine.analysis.Ptxas;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
@@ -12,7 +11,6 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.legal.Legalizer;
 import dev.athanor.ops.check.Check;
 import dev.athanor.ops.check.Verification;
-import dev.athanor.testing.Programs;
 import dev.athanor.testing.TestTier;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -21,17 +19,18 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.random.RandomGenerator;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -83,29 +82,28 @@ class FirstChoicesTest {
     var corpus = Corpus.of(name);
     var file = REVIEWED.resolve(name + ".txt");
     var reviewed = read(file);
-    var lines = new TreeMap<String, String>();
-    var unchecked = new TreeMap<String, Module>();
+    var targets = Production.targets(op);
+    var known = new TreeMap<String, LedgerLine>();
+    var modules = new TreeMap<String, Module>();
     corpus
         .kernels()
         .forEach((kernel, variant) -> {
           var module = Module.of(variant.build());
-          var line = reviewed.getOrDefault(kernel, "");
-          if (line.startsWith(hash(module) + " ")) {
-            lines.put(kernel, line);
-          }
-          if (SWEEP || !lines.containsKey(kernel)) {
-            unchecked.put(kernel, module);
+          modules.put(kernel, module);
+          var line = reviewed.get(kernel);
+          if (!SWEEP && line != null && line.hash().equals(hash(module))) {
+            known.put(kernel, line);
           }
         });
-    lines.putAll(assembled(op, unchecked));
+    var lines = assembled(modules, targets, known);
     var trials =
         corpus.trials().stream()
-            .filter(each -> !Collections.disjoint(Corpus.names(each.plan()), unchecked.keySet()))
+            .filter(each -> !known.keySet().containsAll(Corpus.names(each.plan())))
             .toList();
     run(op, trials);
     if (System.getProperty("bless") != null) {
       Files.createDirectories(REVIEWED);
-      Files.write(file, lines.values());
+      Files.write(file, lines.values().stream().map(LedgerLine::toString).toList());
       return;
     }
     assertThat(reviewed.values())
@@ -114,43 +112,52 @@ class FirstChoicesTest {
   }
 
   /** Returns the lines of a ledger by kernel name. */
-  private static Map<String, String> read(Path file) throws IOException {
-    var lines = new TreeMap<String, String>();
-    if (Files.exists(file)) {
-      Files.readAllLines(file).forEach(line -> lines.put(line.split(" +", 3)[1], line));
-    }
-    return lines;
+  private static Map<String, LedgerLine> read(Path file) throws IOException {
+    return Files.exists(file)
+        ? Files.readAllLines(file).stream()
+            .map(LedgerLine::parse)
+            .collect(Collectors.toMap(LedgerLine::kernel, line -> line))
+        : Map.of();
   }
 
   /**
-   * Asserts that the machine code of kernels has no faults, and returns their lines: hash, name,
-   * and an entry for each target.
+   * Asserts that the machine code of kernels has no faults, and returns their lines.
+   *
+   * @param known the lines of kernels that have not changed, whose entries are kept
    */
-  private static Map<String, String> assembled(Op op, Map<String, Module> modules) {
-    if (modules.isEmpty()) {
-      return Map.of();
-    }
-    var ptxas = Programs.require(Ptxas.find(), "ptxas", "install a CUDA toolkit");
-    var targets = Production.targets(op);
-    var lines = new ConcurrentSkipListMap<String, String>();
+  private static Map<String, LedgerLine> assembled(
+      Map<String, Module> modules,
+      Map<String, Set<Target>> targets,
+      Map<String, LedgerLine> known) {
+    var lines = new ConcurrentSkipListMap<String, LedgerLine>();
     var faults = new ConcurrentSkipListMap<String, List<String>>();
     modules.entrySet().parallelStream()
         .forEach(each -> {
           var name = each.getKey();
           var module = each.getValue();
-          var line = new StringBuilder(hash(module)).append("  ").append(name).append(' ');
+          var entries = new ArrayList<LedgerEntry>();
           for (var target : targets.getOrDefault(name, Set.of())) {
             var own = module.target().equals(Target.SM_90A) ? Target.SM_90A : target;
-            var judged = LedgerEntry.assemble(ptxas, name, Legalizer.legalize(module, own), own);
-            line.append(' ').append(judged.entry());
-            if (!judged.faults().isEmpty()) {
-              faults.put(name + " for " + target, judged.faults());
-            }
+            var line = Optional.ofNullable(known.get(name));
+            entries.add(
+                line.flatMap(reviewed -> reviewed.entry(own.sm()))
+                    .orElseGet(() -> assembled(name, module, own, faults)));
           }
-          lines.put(name, line.toString());
+          lines.put(name, new LedgerLine(hash(module), name, entries));
         });
     assertThat(faults).as("first choices with faults in their machine code").isEmpty();
     return lines;
+  }
+
+  private static LedgerEntry assembled(
+      String kernel, Module module, Target target, Map<String, List<String>> faults) {
+    var assembler = LedgerEntry.assembler(target);
+    var judged =
+        LedgerEntry.assemble(assembler, kernel, Legalizer.legalize(module, target), target);
+    if (!judged.faults().isEmpty()) {
+      faults.put(kernel + " for " + target, judged.faults());
+    }
+    return judged.entry();
   }
 
   private static void run(Op op, List<Corpus.Trial> trials) {

@@ -2,17 +2,12 @@ package dev.athanor.ops;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.engine.analysis.Assembler;
 import dev.athanor.engine.analysis.Gpu;
-import dev.athanor.engine.analysis.JCudaAssembler;
-import dev.athanor.engine.analysis.Ptxas;
 import dev.athanor.engine.ptx.check.Verifier;
 import dev.athanor.engine.ptx.legal.Legalizer;
 import dev.athanor.ops.profile.OpProfile;
-import dev.athanor.testing.Programs;
 import dev.athanor.testing.TestTier;
 import java.util.Map;
-import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.stream.Stream;
@@ -39,13 +34,6 @@ class OlderTargetsTest {
         .flatMap(op -> Stream.of(Gpu.T4, Gpu.V100).map(gpu -> Arguments.of(op, gpu)));
   }
 
-  /** ptxas 13 assembles for Turing and later; the compiler of CUDA 12 in JCuda for Volta too. */
-  private static Assembler assembler(Gpu gpu) {
-    Optional<? extends Assembler> found =
-        gpu.target().sm() < 75 ? JCudaAssembler.find() : Ptxas.find();
-    return Programs.require(found, "an assembler for " + gpu.target(), "install a CUDA toolkit");
-  }
-
   @ParameterizedTest
   @MethodSource("opsAndGpus")
   void firstChoicesAssembleWithoutSpills(String name, Gpu gpu) {
@@ -57,7 +45,7 @@ class OlderTargetsTest {
         .flatMap(plan -> plan.steps().stream())
         .forEach(step -> kernels.put(step.variant().name(), step.variant()));
     assertThat(kernels).as("kernels of %s on a %s", name, gpu.name()).isNotEmpty();
-    var assembler = assembler(gpu);
+    var assembler = LedgerEntry.assembler(gpu.target());
     var spilled = new ConcurrentSkipListMap<String, Integer>();
     kernels.values().parallelStream()
         .limit(SWEEP ? Long.MAX_VALUE : SAMPLE)

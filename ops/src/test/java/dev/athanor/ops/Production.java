@@ -33,7 +33,8 @@ public final class Production {
       capabilities(Gpu.H200, Gpu.H100, Gpu.A100, Gpu.RTX_4090, Gpu.L4, Gpu.RTX_5090);
 
   /** GPUs of other targets. */
-  private static final List<Capability> OTHER_GPUS = capabilities(Gpu.A10, Gpu.B200);
+  private static final List<Capability> OTHER_GPUS =
+      capabilities(Gpu.V100, Gpu.T4, Gpu.A10, Gpu.B200);
 
   private static List<Capability> capabilities(Gpu... gpus) {
     return Stream.of(gpus).map(OpProfile::capability).toList();

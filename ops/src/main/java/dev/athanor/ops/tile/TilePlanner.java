@@ -80,6 +80,12 @@ public record TilePlanner(
   /** Instructions per {@code mma} if bytes are converted to f16 first. */
   private static final double WIDENED_INSTRUCTIONS = 3.5;
 
+  /** The same where a sequence of integer instructions converts them. */
+  private static final double DECODED_INSTRUCTIONS = 32;
+
+  /** How many times the registers of a conversion such a sequence needs. */
+  private static final int DECODING_REGISTERS = 4;
+
   /** Instructions per element that moves through registers. */
   private static final double ELEMENT_INSTRUCTIONS = 6;
 
@@ -120,6 +126,11 @@ public record TilePlanner(
     var target = device.target();
     boolean multipliesFp8 = target.sm() == 89 || target.sm() >= 120;
     return isFp8() && !multipliesFp8 ? Factors.WIDENED : Factors.PLAIN;
+  }
+
+  /** Returns whether the device has an instruction that converts fp8 to f16. */
+  private boolean convertsFp8() {
+    return device.target().sm() >= 89;
   }
 
   private boolean isFp8() {
@@ -177,6 +188,7 @@ public record TilePlanner(
     int fragments = tile.ofGroups() ? 0 : tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
     int held = 2;
     int widened = product.factors() == Factors.WIDENED ? tile.warpN() / 8 * 4 + 8 : 0;
+    widened *= convertsFp8() ? 1 : DECODING_REGISTERS;
     if (isFp8() && access() < MatrixStaging.LEAST_COPY) {
       held++; // single bytes, which asynchronous copies cannot move
     }
@@ -221,7 +233,11 @@ public record TilePlanner(
     double fragments =
         (double) tile.warps() * (tile.warpM() + tile.warpN()) * tile.k() * a.dtype().bytes();
     double stored = stored(product.a(), a, tile) + stored(product.b(), b, tile);
-    double ofMma = products * (widened ? WIDENED_INSTRUCTIONS : Machine.MMA_INSTRUCTIONS);
+    double ofMma =
+        products
+            * (!widened
+                ? Machine.MMA_INSTRUCTIONS
+                : convertsFp8() ? WIDENED_INSTRUCTIONS : DECODED_INSTRUCTIONS);
     double busy =
         tile.ofGroups()
             ? Math.max(

@@ -179,7 +179,8 @@ class KernelLaunchTest {
     assertThat(description.inputs()).extracting(each -> each.name()).containsExactly("x");
     assertThat(description.outputs()).extracting(each -> each.name()).containsExactly("y");
     assertThat(description.outputs().getFirst().dtype()).isEqualTo("same as x");
-    assertThat(description.inputs().getFirst().dtypes()).containsExactlyInAnyOrder(DType.F32, DType.F64);
+    assertThat(description.inputs().getFirst().dtypes())
+        .containsExactlyInAnyOrder(DType.F32, DType.F64);
   }
 
   @Test

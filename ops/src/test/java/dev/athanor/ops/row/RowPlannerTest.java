@@ -154,10 +154,10 @@ class RowPlannerTest {
             + " both, or theta instead",
         "rope | x f32 3 1 6; cos f32 3 3; sin f32 3 3 | theta=3 | theta and cos are both"
             + " given; give either theta, or cos and sin",
-        "rope | x f32 3 1 6; cos f32 3 3; sin f16 3 3 | | sin is f16[3, 3] but cos is f32[3, 3]; they must be the same",
-        "rope | x f32 3 1 6; cos f32 2 3; sin f32 2 3 | | cos has shape [2, 3]; it must be [P, rotaryDim / 2] = [3 or more, 3]",
-        "rope | x f32 3 1 6; cos f32 2 4; sin f32 2 4; positions i32 3 | | cos has shape [2, 4]; it must be [P, rotaryDim / 2] = [any, 3]",
-        "rope | x f32 2 3 1 6; positions i32 2 | theta=10 | positions has shape [2]; it must be [S] = [3] or […, S] = [2, 3]",
+        "rope | x f32 3 1 6; cos f32 3 3; sin f16 3 3 | | sin is f16 but cos is f32; they must be the same",
+        "rope | x f32 3 1 6; cos f32 2 3; sin f32 2 3 | | cos has shape [2, 3]; it must be [P, 3] with P of at least 3",
+        "rope | x f32 3 1 6; cos f32 2 4; sin f32 2 4; positions i32 3 | | cos has shape [2, 4]; it must be [P, 3] with P of at least 1",
+        "rope | x f32 2 3 1 6; positions i32 2 | theta=10 | positions [2] has S = 2 but x [2, 3, 1, 6] has S = 3; they must be equal",
         "rope | x bf16 3 1 6; cos f16 3 3; sin f16 3 3 | | cos is f16 but x is bf16; it must be that or f32",
         "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 3; sin f32 3 3 | |"
             + " rms-norm-rope requires heads or headDim",
@@ -167,8 +167,8 @@ class RowPlannerTest {
         "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 3; sin f32 3 3 | heads=4 |"
             + " 4 heads of size 3 do not match rows of 12 elements; heads · headDim must equal"
             + " the row length, and headDim must be even",
-        "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 2; sin f32 3 2 | heads=2 | cos has shape [3, 2]; it must be [P, headDim / 2] = [3 or more, 3]",
-        "rms-norm-rope | x f32 12; weight f32 12; cos f32 3 2; sin f32 3 2 | heads=2 | input \"x\" has shape [12]; it must be […, S, heads · headDim]"
+        "rms-norm-rope | x f32 3 12; weight f32 12; cos f32 3 2; sin f32 3 2 | heads=2 | cos has shape [3, 2]; it must be [P, 3] with P of at least 3",
+        "rms-norm-rope | x f32 12; weight f32 12; cos f32 3 2; sin f32 3 2 | heads=2 | input \"x\" has shape [12]; it must be […, S, N]"
       })
   void rejectsProblems(String op, String inputs, String attributes, String message) {
     var given = new HashMap<String, String>();

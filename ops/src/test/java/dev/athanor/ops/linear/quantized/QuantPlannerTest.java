@@ -68,27 +68,25 @@ class QuantPlannerTest {
         int4(TensorType.of(DType.U32, 16, 8), TensorType.of(DType.F16, 1, 16)),
         Map.of("groupSize", 32),
         OpException.ShapeMismatch.class,
-        "input \"scales\" has shape [1, 16]; with K = 64 and groups of 32 it must be"
-            + " [K/groupSize, N] = [2, 16]");
+        "input \"scales\" has shape [1, 16]; it must be [K/groupSize, N] = [2, 16], where K = 64 and groupSize = 32");
     assertRejected(
         INT4,
-        int4(TensorType.of(DType.U32, 8, 16), TensorType.of(DType.F32, 1, 16)),
+        int4(TensorType.of(DType.U32, 8, 16), TensorType.of(DType.F16, 1, 24)),
         Map.of("layout", "gptq", "groupSize", 64),
-        OpException.UnsupportedDType.class,
-        "input \"scales\" is f32; scales of 4-bit weights must be f16");
+        OpException.ShapeMismatch.class,
+        "scales [1, 24] has N = 24 but packed [8, 16] with gptq has N = 16; they must be equal");
     assertRejected(
         INT4,
         int4(TensorType.of(DType.U32, 512), TensorType.of(DType.F16, 1, 16)),
         Map.of(),
         OpException.ShapeMismatch.class,
-        "input \"packed\" has shape [512]; packed weights must be a matrix of words");
+        "input \"packed\" has shape [512]; it must be [N, K/8] with k-packed");
     assertRejected(
-        INT4,
-        int4(TensorType.of(DType.U32, 12, 2), TensorType.of(DType.F16, 1, 16)),
+        DEQUANTIZE,
+        Map.of("x", TensorType.of(DType.U32, 12, 2), "scale", TensorType.of(DType.F16, 1, 16)),
         Map.of("layout", "awq"),
         OpException.ShapeMismatch.class,
-        "input \"packed\" has shape [12, 2], so K = 12; for 4-bit weights, K must be a"
-            + " multiple of 8");
+        "input \"x\" has shape [12, 2], so K = 12; for 4-bit weights, K must be a multiple of 8");
   }
 
   @ParameterizedTest
@@ -121,7 +119,7 @@ class QuantPlannerTest {
         gptq,
         Map.of("layout", "gptq"),
         OpException.ShapeMismatch.class,
-        "each word packs eight zero points along N, so N must be a multiple of 8, got 12");
+        "packed [8, 12] with gptq has N = 12, but zeros is [K/groupSize, N/8], so N must be a multiple of 8");
     var awq = int4(TensorType.of(DType.U32, 64, 2), TensorType.of(DType.F16, 1, 16));
     awq.put("zeros", TensorType.of(DType.U32, 2, 2));
     assertRejected(
@@ -129,7 +127,7 @@ class QuantPlannerTest {
         awq,
         Map.of("layout", "awq"),
         OpException.ShapeMismatch.class,
-        "input \"zeros\" has shape [2, 2]; it must be [K/groupSize, N/8] = [1, 2]");
+        "input \"zeros\" has shape [2, 2]; it must be [K/groupSize, N/8] = [1, 2], where K = 64 and groupSize = 64");
   }
 
   @Test
@@ -141,14 +139,14 @@ class QuantPlannerTest {
         types,
         Map.of(),
         OpException.ShapeMismatch.class,
-        "input \"a\" has shape [3, 65], so K = 65, but the weights have K = 64; they must be equal");
+        "a [3, 65] has K = 65, but packed is [N, K/8] with k-packed, so K must be a multiple of 8");
     types.put("a", TensorType.of(DType.F16, 64));
     assertRejected(
         INT4,
         types,
         Map.of(),
         OpException.ShapeMismatch.class,
-        "input \"a\" has shape [64]; it must be a matrix [M, K]");
+        "input \"a\" has shape [64]; it must be [M, K]");
     types.put("a", TensorType.of(DType.BF16, 3, 64));
     assertRejected(
         INT4,
@@ -169,7 +167,7 @@ class QuantPlannerTest {
         Map.of("a", TensorType.of(DType.F16, 3, 64), "w", TensorType.of(DType.Q4_0, 64)),
         Map.of(),
         OpException.ShapeMismatch.class,
-        "input \"w\" has shape [64]; it must be a matrix [N, K]");
+        "input \"w\" has shape [64]; it must be [N, K]");
   }
 
   @Test
@@ -188,21 +186,22 @@ class QuantPlannerTest {
         types,
         Map.of(),
         OpException.ShapeMismatch.class,
-        "wq has K = 16 but wk has K = 17; they must be equal");
+        "wk [17, 4] has K = 17 but x [3, 16] has K = 16; they must be equal");
     types.put("wk", TensorType.of(DType.I8, 16, 5));
     assertRejected(
         op,
         types,
         Map.of(),
         OpException.ShapeMismatch.class,
-        "wk has 5 columns but wv has 4; they must be equal");
+        "wv has shape [16, 4] but wk has [16, 5]; they must be the same");
+    types.put("wk", TensorType.of(DType.I8, 16, 4));
     types.put("scaleV", TensorType.of(DType.F32, 1));
     assertRejected(
         op,
         types,
         Map.of(),
         OpException.ShapeMismatch.class,
-        "input \"scaleV\" has shape [1]; it must be a scalar, []");
+        "input \"scaleV\" has shape [1]; it must be []");
   }
 
   @Test
@@ -231,7 +230,7 @@ class QuantPlannerTest {
         Map.of("x", TensorType.of(DType.U32, 3, 64)),
         Map.of(),
         OpException.MissingInput.class,
-        "input \"scale\" is missing; 4-bit weights require scales");
+        "input \"scale\" is missing; it is required for u32 x");
     assertRejected(
         DEQUANTIZE,
         Map.of("x", TensorType.of(DType.I8, 4), "zeros", TensorType.of(DType.U32, 1, 1)),
