@@ -17,6 +17,9 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, Argu
 
   private static final int MAX_GRID_YZ = 65_535;
 
+  /** The most static shared memory that a kernel can declare. */
+  private static final int MAX_STATIC_SHARED_BYTES = 48 << 10;
+
   /** Creates a launch of one-dimensional blocks. */
   public Step(Variant variant, Dim3 grid, int threads, int sharedBytes, Arguments arguments) {
     this(variant, grid, Dim3.of(threads), sharedBytes, arguments);
@@ -79,8 +82,8 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, Argu
   public Optional<String> refusal(Capability device) {
     int limit = device.sharedBytesPerBlockOptIn();
     int shared = sharedBytes;
-    if (shared > 0 && shared + device.sharedBytesPerBlock() > limit) {
-      shared += variant.build().staticSharedBytes(); // at most what a block has without opt-in
+    if (shared + MAX_STATIC_SHARED_BYTES > limit) {
+      shared += variant.build().staticSharedBytes();
     }
     if (shared > limit) {
       return Optional.of(

@@ -30,7 +30,6 @@ import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.random.RandomGenerator;
-import java.util.stream.Collectors;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -113,11 +112,13 @@ class FirstChoicesTest {
 
   /** Returns the lines of a ledger by kernel name. */
   private static Map<String, LedgerLine> read(Path file) throws IOException {
-    return Files.exists(file)
-        ? Files.readAllLines(file).stream()
-            .map(LedgerLine::parse)
-            .collect(Collectors.toMap(LedgerLine::kernel, line -> line))
-        : Map.of();
+    var lines = new TreeMap<String, LedgerLine>();
+    if (Files.exists(file)) {
+      Files.readAllLines(file).stream()
+          .map(LedgerLine::parse)
+          .forEach(line -> lines.put(line.kernel(), line));
+    }
+    return lines;
   }
 
   /**

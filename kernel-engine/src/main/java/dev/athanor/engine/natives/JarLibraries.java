@@ -11,11 +11,11 @@ import java.time.Instant;
 import java.util.List;
 
 /**
- * Loads JCuda's native libraries from a private directory.
+ * Loads the native libraries of JCuda and LWJGL from a private directory.
  *
- * <p>JCuda unpacks them from its jar to a fixed name in {@code java.io.tmpdir} and uses a file that
- * already has that name. Other users with write access to that directory could inject code. JCuda
- * reads the property when it loads a library, so this class points it to a new directory that only
+ * <p>They unpack them from their jars to a fixed name in {@code java.io.tmpdir} and use a file that
+ * already has that name. Other users with write access to that directory could inject code. Both
+ * read the property when they load a library, so this class points it to a new directory that only
  * the owner can enter, and deletes the file once it is mapped. Windows refuses that while the
  * library is loaded, so a later process deletes it. The JDK does not read the property after
  * startup.
@@ -29,7 +29,8 @@ public final class JarLibraries {
   private JarLibraries() {}
 
   /**
-   * Runs code that makes JCuda load a library, such as the first use of one of its classes.
+   * Runs code that makes JCuda or LWJGL load a library, such as the first use of one of its
+   * classes.
    *
    * @throws LinkageError if the library cannot be loaded
    * @throws UncheckedIOException if it cannot be unpacked

@@ -127,7 +127,7 @@ class QuantPlannerTest {
         awq,
         Map.of("layout", "awq"),
         OpException.ShapeMismatch.class,
-        "input \"zeros\" has shape [2, 2]; it must be [K/groupSize, N/8] = [1, 2], where K = 64 and groupSize = 64");
+        "input \"zeros\" has shape [2, 2]; it must be [K/groupSize, N/8] = [1, 2], where K = 64 and groupSize = 128");
   }
 
   @Test

@@ -1,0 +1,113 @@
+package dev.athanor.vulkan.spirv;
+
+import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Semantics.BarrierKind;
+import dev.athanor.engine.ptx.Semantics.FenceKind;
+import dev.athanor.engine.ptx.Statement.Guard;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import org.jspecify.annotations.Nullable;
+
+/** Writes the instructions of basic blocks. */
+final class Instructions {
+
+  private final Frame frame;
+  private final Code code;
+  private final Memory memory;
+  private final Computation computation;
+  private final Atomics atomics;
+  private final Lanes lanes;
+
+  Instructions(Frame frame, Memory memory, Lanes lanes) {
+    this.frame = frame;
+    this.code = frame.code;
+    this.memory = memory;
+    this.lanes = lanes;
+    this.computation = new Computation(frame);
+    this.atomics = new Atomics(frame, memory);
+  }
+
+  /**
+   * Returns whether threads execute an instruction together: all of the block for a barrier or an
+   * exchange through shared memory, else those of the warp.
+   */
+  static boolean isCollective(Instruction instruction) {
+    return switch (instruction.form().semantics()) {
+      case Semantics.Warp _, Semantics.Converged _, Semantics.WarpBarrier _, Semantics.Barrier _ ->
+          true;
+      default -> false;
+    };
+  }
+
+  /** Returns whether all threads of the block execute an instruction together. */
+  static boolean isForBlock(Instruction instruction, boolean subgroups) {
+    return isCollective(instruction)
+        && (!subgroups || instruction.form().semantics() instanceof Semantics.Barrier);
+  }
+
+  Value condition(Guard guard) {
+    var predicate = frame.load(guard.predicate());
+    return guard.negated() ? code.not(predicate) : predicate;
+  }
+
+  /** Writes an instruction that is not for the whole block. */
+  void write(Instruction instruction) {
+    var guard = instruction.guard();
+    if (guard == null) {
+      unguarded(instruction);
+    } else {
+      code.onlyIf(condition(guard), () -> unguarded(instruction));
+    }
+  }
+
+  private void unguarded(Instruction instruction) {
+    if (isCollective(instruction)) {
+      collective(instruction, null);
+    } else {
+      single(instruction);
+    }
+  }
+
+  /** Writes an instruction that all threads of the block execute, though it counts for some. */
+  void writeForBlock(Instruction instruction, @Nullable Value active) {
+    var guard = instruction.guard();
+    var condition = active;
+    if (guard != null) {
+      condition = active == null ? condition(guard) : code.and(active, condition(guard));
+    }
+    collective(instruction, condition);
+  }
+
+  private void collective(Instruction i, @Nullable Value condition) {
+    switch (i.form().semantics()) {
+      case Semantics.Warp warp -> lanes.warp(i, warp.kind(), condition);
+      case Semantics.Converged _ -> lanes.converged(i, condition);
+      case Semantics.WarpBarrier _ -> lanes.warpBarrier();
+      case Semantics.Barrier(BarrierKind kind, _) -> lanes.barrier(i, kind, condition);
+      default -> throw new IllegalArgumentException(i + " is for single threads");
+    }
+  }
+
+  private void single(Instruction i) {
+    switch (i.form().semantics()) {
+      case Semantics.Pure pure -> computation.compute(i, pure);
+      case Semantics.Load _ -> memory.load(i);
+      case Semantics.Store _ -> memory.store(i);
+      case Semantics.Atomic atomic -> atomics.update(i, atomic.returnsOld());
+      case Semantics.Fence(FenceKind kind) -> {
+        if (kind != FenceKind.MEMORY) {
+          throw new UnsupportedKernelException("it has " + i.opcode());
+        }
+        int scope = i.modifiers().has("cta") ? Spirv.WORKGROUP_SCOPE : Spirv.DEVICE_SCOPE;
+        code.effect(Spirv.MEMORY_BARRIER, code.module.word(scope), code.module.word(Spirv.ORDERED));
+      }
+      case Semantics.NoEffect _ -> {}
+      case Semantics.Call _, Semantics.RuntimeCall _, Semantics.IndexedBranch _ ->
+          throw new UnsupportedKernelException(
+              "it has %s; shaders have no calls of device functions and no indirect branches"
+                  .formatted(i.opcode()));
+      default ->
+          throw new UnsupportedKernelException(
+              "it has %s, which has no translation to SPIR-V".formatted(i.opcode()));
+    }
+  }
+}

@@ -1,0 +1,10 @@
+package dev.athanor.vulkan.spirv;
+
+/** Thrown for a kernel that has no translation to SPIR-V. The message names the reason. */
+public final class UnsupportedKernelException extends RuntimeException {
+
+  /** Creates the exception. */
+  public UnsupportedKernelException(String message) {
+    super(message);
+  }
+}

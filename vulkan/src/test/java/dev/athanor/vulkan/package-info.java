@@ -1,0 +1,4 @@
+@NullMarked
+package dev.athanor.vulkan;
+
+import org.jspecify.annotations.NullMarked;
