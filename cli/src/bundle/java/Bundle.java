@@ -7,7 +7,7 @@ import java.util.spi.ToolProvider;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
-// Packs the service, a reduced Java runtime and JCuda's libraries into one archive, which runs
+// Packs the service, a reduced Java runtime and native libraries into one archive, which runs
 // without an installed Java. Maven's profile `bundle` runs this source file in the folder `cli`:
 //
 //     java src/bundle/java/Bundle.java JAR VERSION TIME OUT
@@ -80,9 +80,9 @@ void main(String[] args) throws IOException, InterruptedException {
   String java = System.getProperty("java.home") + "/bin/java";
   run(java, "-Djarmode=tools", "-jar", jar, "extract", "--destination", jars, "--libraries", ".");
   for (Path packed : list(jars)) {
-    if (packed.getFileName().toString().startsWith("jcuda-natives-")) {
-      // On java.library.path, JCuda need not unpack them into a shared temporary folder, which may
-      // not be writable.
+    if (packed.getFileName().toString().contains("-natives-")) {
+      // On java.library.path, JCuda and LWJGL need not unpack them into a temporary folder, which
+      // may not be writable.
       unpackLibraries(packed, platform.library, Files.createDirectories(home.resolve("native")));
     } else {
       store(packed, lib.resolve(packed.getFileName()));

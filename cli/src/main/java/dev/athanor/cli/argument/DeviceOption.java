@@ -23,7 +23,7 @@ public final class DeviceOption {
       paramLabel = "DEVICE",
       defaultValue = "auto",
       description =
-          "auto (the first GPU, else the emulator), emulator, emulator:N, cuda or cuda:N; default: ${DEFAULT-VALUE}")
+          "auto (the first GPU, else the emulator), emulator, emulator:N, cuda, cuda:N, vulkan or vulkan:N; default: ${DEFAULT-VALUE}")
   @SuppressWarnings("NullAway.Init")
   private String wanted;
 

@@ -85,7 +85,7 @@ class CommandLineTest {
       delimiter = '|',
       textBlock =
           """
-          serve --device tpu | athanor serve: --device tpu: expected auto, all, or one or more of emulator, emulator:N, cuda and cuda:N, separated by commas
+          serve --device tpu | athanor serve: --device tpu: expected auto, all, or one or more of emulator, cuda and vulkan, each with an optional number such as cuda:1, separated by commas
           serve --port 70000 | athanor serve: --port 70000: expected a port from 0 to 65535
           serve --grpc-port 70000 | athanor serve: --grpc-port 70000: expected a port from 0 to 65535
           serve --config /no/such.yaml | athanor serve: --config: cannot read file /no/such.yaml
@@ -109,7 +109,7 @@ class CommandLineTest {
           profile matmul --shape a=4,4 --shape b=4,4 --gpu P100 | athanor profile: --gpu P100: expected one of H200, H100, A100, RTX 4090, L4, RTX 5090, B200, RTX 6000 Ada, RTX 3090, A10, RTX 2080 Ti, T4, V100
           profile matmul --shape a=4,4 --shape b=4,4 --blocks 0 | athanor profile: --blocks 0: expected at least 1
           profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: expected one of matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_naive_nn, matmul_f32_128x64x8_nn_a16_b16_c16
-          verify --device tpu | athanor verify: --device tpu: unknown device "tpu"; use auto, emulator, emulator:N, cuda or cuda:N
+          verify --device tpu | athanor verify: --device tpu: unknown device "tpu"; use auto, emulator, emulator:N, cuda, cuda:N, vulkan or vulkan:N
           verify --device emulator --target ada | athanor verify: --target ada: "ada" is not a target; write sm_80 or sm_90a
           verify --target sm_89 | athanor verify: --target sm_89: "auto" is not an emulator, and only an emulator's target and sanitizer can be chosen; use "emulator"
           verify --sanitize | athanor verify: --sanitize: "auto" is not an emulator, and only an emulator's target and sanitizer can be chosen; use "emulator"

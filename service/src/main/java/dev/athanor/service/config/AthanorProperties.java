@@ -24,7 +24,8 @@ import org.springframework.validation.annotation.Validated;
  * records, become docs/settings.md.
  *
  * @param device Devices to use: auto (the first GPU, or the emulator if there is none), all (every
- *     GPU), or one or more of emulator, emulator:N, cuda and cuda:N, separated by commas.
+ *     GPU), or one or more of emulator, cuda and vulkan, each with an optional number such as
+ *     cuda:1, separated by commas.
  * @param replica Name of this process among several replicas, such as its pod's name. The text
  *     after the last hyphen is part of its handles. If empty, that part is random and handles of
  *     other replicas are unknown.
@@ -96,12 +97,12 @@ public record AthanorProperties(
     return replica.substring(replica.lastIndexOf('-') + 1);
   }
 
-  private static final String DEVICE = "(emulator|cuda)(:\\d{1,2})?";
+  private static final String DEVICE = "(emulator|cuda|vulkan)(:\\d{1,2})?";
 
   /** The syntax of {@link #device}. */
   public static final String DEVICES = "auto|all|" + DEVICE + "(," + DEVICE + ")*";
 
   /** The syntax of {@link #device} in words. */
   public static final String DEVICES_IN_WORDS =
-      "auto, all, or one or more of emulator, emulator:N, cuda and cuda:N, separated by commas";
+      "auto, all, or one or more of emulator, cuda and vulkan, each with an optional number such as cuda:1, separated by commas";
 }
