@@ -193,8 +193,8 @@ class LoadCommandTest {
     assertThat(run.err())
         .isEqualTo(
             "athanor load: the service exited at startup: athanor serve: --device tpu: expected auto,"
-                + " all, or one or more of emulator, emulator:N, cuda and cuda:N,"
-                + " separated by commas%n".formatted());
+                + " all, or one or more of emulator, cuda and vulkan, each with an optional number such"
+                + " as cuda:1, separated by commas%n".formatted());
     assertThat(run.status()).isEqualTo(1);
   }
 }
