@@ -12,11 +12,11 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Properties;
 import java.util.jar.Attributes;
 import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
 import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -75,16 +75,18 @@ class WindowsBuildTest {
   }
 
   private Ran build() throws IOException, InterruptedException {
+    return java("Build.java", checkout.toString(), "mvnw");
+  }
+
+  /** Runs a source file of {@code .mvn}. */
+  private Ran java(String source, String... arguments) throws IOException, InterruptedException {
     var errors = machine.resolve("errors");
-    var process =
-        new ProcessBuilder(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-XX:TieredStopAtLevel=1",
-                ROOT.resolve(".mvn/Build.java").toString(),
-                checkout.toString(),
-                "mvnw")
-            .redirectError(errors.toFile())
-            .start();
+    var command = new ArrayList<String>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add("-XX:TieredStopAtLevel=1");
+    command.add(ROOT.resolve(".mvn").resolve(source).toString());
+    command.addAll(List.of(arguments));
+    var process = new ProcessBuilder(command).redirectError(errors.toFile()).start();
     assertThat(process.getInputStream().readAllBytes()).isEmpty();
     return new Ran(process.waitFor(), Files.readAllLines(errors));
   }
@@ -159,32 +161,35 @@ class WindowsBuildTest {
   }
 
   /** Both wrappers run the same Maven. */
-  @Test
-  void wrapperForWindowsIsThePublishedOneForTheSameMaven() throws Exception {
-    var properties = new Properties();
-    try (var in = Files.newInputStream(ROOT.resolve(".mvn/wrapper/maven-wrapper.properties"))) {
-      properties.load(in);
-    }
-    var script = Files.readString(ROOT.resolve("mvnw"));
-    assertThat(properties.getProperty("distributionUrl"))
-        .contains("/" + valueOf("version", script) + "/");
-    assertThat(properties.getProperty("distributionSha256Sum"))
-        .isEqualTo(valueOf("sha256", script));
+  @ParameterizedTest
+  @ValueSource(strings = {"version", "sha256", "fetcher"})
+  void wrappersHaveTheSame(String variable) throws Exception {
+    assertThat(valueOf("set " + variable, Files.readString(ROOT.resolve("mvnw.cmd"))))
+        .isEqualTo(valueOf(variable, Files.readString(ROOT.resolve("mvnw"))));
+  }
 
-    var lines = new ArrayList<>(Files.readAllLines(ROOT.resolve("mvnw.cmd")));
-    int own = lines.indexOf("@SETLOCAL");
-    assertThat(lines.subList(own - 1, own + 4))
+  @Test
+  void unpacksMavenIfItHasTheDigest() throws Exception {
+    var zip = machine.resolve("maven.zip");
+    try (var out = new ZipOutputStream(Files.newOutputStream(zip))) {
+      out.putNextEntry(new ZipEntry("apache-maven/"));
+      out.putNextEntry(new ZipEntry("apache-maven/bin/mvn.cmd"));
+      out.write("@echo off".getBytes(StandardCharsets.UTF_8));
+    }
+    var digest = MessageDigest.getInstance("SHA-256").digest(Files.readAllBytes(zip));
+    var sha256 = HexFormat.of().formatHex(digest);
+    var folder = machine.resolve("maven");
+
+    var other = java("Unpack.java", zip.toString(), "0".repeat(64), folder.toString());
+    assertThat(other.status()).isEqualTo(1);
+    assertThat(other.errors())
         .containsExactly(
-            "@REM Not in the published script: uses a JDK 25, whatever the default is.",
-            "@SETLOCAL",
-            "@CALL \"%~dp0.mvn\\find-jdk.cmd\"",
-            "@IF ERRORLEVEL 1 EXIT /B 1",
-            "");
-    lines.subList(own - 1, own + 4).clear();
-    var published = String.join("\n", lines).getBytes(StandardCharsets.UTF_8);
-    assertThat(HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(published)))
-        .as("the SHA-256 of mvnw.cmd of version 3.3.4 with line feeds")
-        .isEqualTo("53ec19930958b11ab9d9a568be0af51ff7e51efbf0dc8126df20fe9f850c151a");
+            "maven.zip has the SHA-256 %s, not %s: the repository it came from has another file."
+                .formatted(sha256, "0".repeat(64)));
+    assertThat(folder).doesNotExist();
+
+    assertThat(java("Unpack.java", zip.toString(), sha256, folder.toString()).status()).isZero();
+    assertThat(folder.resolve("bin/mvn.cmd")).hasContent("@echo off");
   }
 
   private static String valueOf(String variable, String script) {

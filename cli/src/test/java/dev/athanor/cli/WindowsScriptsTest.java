@@ -16,8 +16,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Tests {@code athanor.cmd} and the bundle's launcher under Wine, with a {@code java.exe} that
- * prints how it was called. Wine's command interpreter cannot parse {@code mvnw.cmd}.
+ * Tests {@code mvnw.cmd}, {@code athanor.cmd} and the bundle's launcher under Wine, with a {@code
+ * java.exe} that prints how it was called.
  */
 class WindowsScriptsTest {
   private static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
@@ -207,6 +207,71 @@ class WindowsScriptsTest {
 
       assertThat(run(script, "").output()).as(variable).contains("JAVA_HOME=" + windows(jdk));
     }
+  }
+
+  /** Runs mvnw.cmd for a user without an installed Maven but that in a folder. */
+  private Ran mvnw(Path path) throws Exception {
+    var jdk = machine.resolve("a jdk");
+    if (!Files.exists(jdk)) {
+      jdk(jdk, "25.0.3");
+    }
+    var script =
+        Files.writeString(
+            machine.resolve("with.cmd"),
+            "@set \"JAVA_HOME=%s\"\r\n@set \"USERPROFILE=%s\"\r\n@set \"PATH=%s\"\r\n@\"%s\" -q verify\r\n"
+                .formatted(
+                    windows(jdk),
+                    windows(machine),
+                    windows(path),
+                    windows(checkout.resolve("mvnw.cmd"))));
+    return run(script, "");
+  }
+
+  private Path mavens() throws IOException {
+    return Files.createDirectories(machine.resolve(".m2/wrapper/dists/apache-maven-3.10.0"));
+  }
+
+  private static String sha256() throws IOException {
+    return Files.readString(ROOT.resolve("mvnw")).replaceAll("(?s).*sha256=(\\w{64}).*", "$1");
+  }
+
+  private static Path maven(Path folder, String commands) throws IOException {
+    Files.createDirectories(folder);
+    return Files.writeString(folder.resolve("mvn.cmd"), commands);
+  }
+
+  @Test
+  void mavenRunsOnJdk25() throws Exception {
+    maven(
+        mavens().resolve(sha256()).resolve("bin"),
+        "@echo JAVA_HOME=%JAVA_HOME%\r\n@echo %*\r\n@exit /b 5\r\n");
+
+    var ran = mvnw(machine);
+
+    assertThat(ran.output())
+        .containsExactly("JAVA_HOME=" + windows(machine.resolve("a jdk")), "-q verify");
+    assertThat(ran.status()).isNotZero(); // 5, of which Wine makes 1
+  }
+
+  @Test
+  void mavenIsFetchedByTheInstalledOne() throws Exception {
+    assertThat(mvnw(machine).errors())
+        .containsExactly(
+            "No mvn was found: install Maven of any version, through which Maven 3.10.0 is"
+                + " fetched.");
+
+    var installed = machine.resolve("installed");
+    maven(installed, "@echo %~3 %~5 %~6=%~7\r\n");
+    var ran = mvnw(installed);
+
+    assertThat(ran.errors()).containsExactly("fetching Maven 3.10.0");
+    assertThat(ran.arguments())
+        .hasSize(4)
+        .startsWith("[" + windows(checkout.resolve(".mvn")) + "\\Unpack.java]")
+        .contains("[" + sha256() + "]")
+        .endsWith("[" + windows(mavens().resolve(sha256())) + "]");
+    assertThat(ran.status()).isEqualTo(1); // the stand-in for Java has unpacked nothing
+    assertThat(mavens()).isEmptyDirectory();
   }
 
   @Test

@@ -35,12 +35,7 @@ public record PluginProject(
   private static final String WRAPPER = "mvnw";
 
   private static final List<String> SCRIPTS =
-      List.of(
-          WRAPPER,
-          "mvnw.cmd",
-          ".mvn/find-jdk.sh",
-          ".mvn/find-jdk.cmd",
-          ".mvn/wrapper/maven-wrapper.properties");
+      List.of(WRAPPER, "mvnw.cmd", ".mvn/find-jdk.sh", ".mvn/find-jdk.cmd", ".mvn/Unpack.java");
 
   private static final String SERVICE =
       "src/main/resources/META-INF/services/dev.athanor.ops.OpProvider";
