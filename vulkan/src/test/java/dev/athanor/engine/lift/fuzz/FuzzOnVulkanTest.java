@@ -16,6 +16,9 @@ class FuzzOnVulkanTest {
       Integer.getInteger("athanor.fuzz.kernels", TestTier.choose(2, 20, 1000));
   private static final long SEED = TestTier.seed();
 
+  /** What has no translation: some kernels whose threads end at different places. */
+  private static final String REFUSED = "may wait at a barrier in different branches";
+
   @BeforeAll
   static void requireDevice() {
     TestDevice.require();
@@ -39,6 +42,7 @@ class FuzzOnVulkanTest {
         long number = seed;
         comparison
             .compare(type, kernel, seed)
+            .filter(found -> !found.toString().contains(REFUSED))
             .ifPresent(found -> differences.add("seed %d: %s".formatted(number, found)));
       }
     }
