@@ -36,13 +36,11 @@ public final class ServiceProcess implements AutoCloseable {
    */
   public static ServiceProcess start(String device) throws IOException, InterruptedException {
     var log = Files.createTempFile("athanor-serve-", ".log");
-    var command = new ArrayList<String>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.add("--enable-native-access=ALL-UNNAMED");
-    command.addAll(program());
-    command.addAll(List.of("serve", "--device", device, "--port", "0", "--grpc-port", "0"));
     var process =
-        new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
+        new ProcessBuilder(command(device))
+            .redirectErrorStream(true)
+            .redirectOutput(log.toFile())
+            .start();
     process.getOutputStream().close();
     var service = new ServiceProcess(process, log);
     try {
@@ -52,6 +50,19 @@ public final class ServiceProcess implements AutoCloseable {
       throw e;
     }
     return service;
+  }
+
+  /**
+   * Returns the command line of the service, which finds native libraries where this process does.
+   */
+  static List<String> command(String device) {
+    var command = new ArrayList<String>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add("--enable-native-access=ALL-UNNAMED");
+    command.add("-Djava.library.path=" + System.getProperty("java.library.path"));
+    command.addAll(program());
+    command.addAll(List.of("serve", "--device", device, "--port", "0", "--grpc-port", "0"));
+    return command;
   }
 
   /** Returns the JVM's arguments to run this program from an executable jar or a class path. */

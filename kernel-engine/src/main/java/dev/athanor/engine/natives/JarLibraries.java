@@ -56,10 +56,18 @@ public final class JarLibraries {
   static void removeOld(Path parent, Instant before) throws IOException {
     try (var directories = Files.newDirectoryStream(parent, PREFIX + "*")) {
       for (var directory : directories) {
-        if (Files.getLastModifiedTime(directory).toInstant().isBefore(before)) {
+        if (isOlder(directory, before)) {
           remove(directory);
         }
       }
+    }
+  }
+
+  private static boolean isOlder(Path directory, Instant time) throws IOException {
+    try {
+      return Files.getLastModifiedTime(directory).toInstant().isBefore(time);
+    } catch (NoSuchFileException e) {
+      return false; // another process that has just loaded its libraries has deleted it
     }
   }
 

@@ -1,18 +1,31 @@
 package dev.athanor.engine.natives;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 
 import com.google.common.jimfs.Configuration;
 import com.google.common.jimfs.Jimfs;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class JarLibrariesTest {
+
+  /** As if another process deleted its directory between the listing and the look at its time. */
+  @Test
+  void ignoresADirectoryThatHasJustGone(@TempDir Path temporary) throws IOException {
+    Files.createSymbolicLink(
+        temporary.resolve("athanor-natives-1"), temporary.resolve("deleted meanwhile"));
+
+    assertThatCode(() -> JarLibraries.removeOld(temporary, Instant.now()))
+        .doesNotThrowAnyException();
+  }
 
   @Test
   void deletesWhatEarlierProcessesCouldNotDelete() throws IOException {

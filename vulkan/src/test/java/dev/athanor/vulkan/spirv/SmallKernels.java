@@ -110,7 +110,8 @@ final class SmallKernels {
           "rcp.approx.f32 %d, %a; sqrt.approx.f32 %e, %b; cvt.f64.f32 %ld, %e;",
           "ex2.approx.f32 %d, %a; lg2.approx.ftz.f32 %e, %b; cvt.f64.f32 %ld, %e;",
           "rsqrt.approx.f32 %d, %a; rsqrt.approx.f64 %ld, %lb;",
-          "div.full.f32 %d, %a, %b; div.approx.f32 %e, %b, %c; cvt.f64.f32 %ld, %e;");
+          "div.full.f32 %d, %a, %b; div.full.f32 %e, %b, %c; cvt.f64.f32 %ld, %e;",
+          "div.approx.f32 %d, %a, %b; div.approx.f32 %e, %b, %c; cvt.f64.f32 %ld, %e;");
 
   /** Memory, control flow, and exchanges between threads. */
   static final List<String> THREADS =
