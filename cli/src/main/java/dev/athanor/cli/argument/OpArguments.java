@@ -14,7 +14,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
-import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -25,7 +24,7 @@ import picocli.CommandLine.Spec;
 /** The arguments that select an op, the types of its inputs, and its attributes. */
 public final class OpArguments {
 
-  private static final Pattern SHAPE = Pattern.compile("\\d{1,18}(,\\d{1,18})*");
+  private static final Pattern SHAPE = Pattern.compile("(\\d{1,18}(,\\d{1,18})*)?");
 
   @Spec(Spec.Target.MIXEE)
   @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -38,7 +37,9 @@ public final class OpArguments {
   @Option(
       names = "--shape",
       paramLabel = "INPUT=SHAPE",
-      description = "the shape of an input, such as a=4096,4096; required for each input in use")
+      description =
+          "the shape of an input, such as a=4096,4096, or scale= for a number; required for each"
+              + " input in use")
   private Map<String, String> shapes = new LinkedHashMap<>();
 
   @Option(
@@ -129,10 +130,8 @@ public final class OpArguments {
           "--shape %s=%s: expected comma-separated integers, such as 4096,4096"
               .formatted(input, text));
     }
-    return Shape.of(
-        Stream.of(text.split(",", -1))
-            .flatMapToLong(e -> LongStream.of(Long.parseLong(e)))
-            .toArray());
+    var extents = text.isEmpty() ? Stream.<String>empty() : Stream.of(text.split(",", -1));
+    return Shape.of(extents.mapToLong(Long::parseLong).toArray());
   }
 
   /** Returns the error message for an unknown op. */

@@ -164,6 +164,17 @@ class CommandLineTest {
   }
 
   @Test
+  void acceptsTheEmptyShapeOfANumber() {
+    var run =
+        athanor(
+            "ptx matmul-int8 --gpu T4 --dtype a=i8 --shape a=16,16 --dtype b=i8 --shape b=16,16"
+                .concat(" --dtype scale=f32 --shape scale= --attr outDtype=f16")
+                .split(" "));
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out()).contains(".target sm_75");
+  }
+
+  @Test
   void printsHelpWithServeFirstIfNoCommandIsGiven() {
     var run = athanor();
     assertThat(run.status()).isZero();
