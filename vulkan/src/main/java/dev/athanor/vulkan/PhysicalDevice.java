@@ -188,7 +188,11 @@ record PhysicalDevice(
                     .formatted(bus.pciDomain(), bus.pciBus(), bus.pciDevice(), bus.pciFunction()))
             : Optional.empty(),
         List.of(),
-        supported.features(subgroups, hardware, of12.shaderDenormPreserveFloat32()),
+        supported.features(
+            subgroups,
+            hardware,
+            of12.shaderDenormPreserveFloat32(),
+            limits.maxComputeSharedMemorySize()),
         multiprocessors(hardware, nvidia, amd),
         threads,
         limits.maxComputeSharedMemorySize(),
@@ -207,7 +211,7 @@ record PhysicalDevice(
 
   private static PhysicalDevice lacking(
       VkPhysicalDevice handle, String name, List<String> lacking) {
-    var none = new Features(false, false, false, false, false, false, false, false, false);
+    var none = new Features(false, false, false, false, false, false, false, false, false, 0);
     return new PhysicalDevice(
         handle,
         name,

@@ -76,7 +76,7 @@ final class SupportedFeatures {
    * @param hardware whether the device is a GPU; CPU drivers do not fuse multiply-adds
    * @param subnormals whether shaders can keep subnormal f32
    */
-  Features features(boolean subgroups, boolean hardware, boolean subnormals) {
+  Features features(boolean subgroups, boolean hardware, boolean subnormals, int sharedBytes) {
     return new Features(
         subgroups,
         of12.shaderInt8(),
@@ -88,6 +88,7 @@ final class SupportedFeatures {
             && layouts.workgroupMemoryExplicitLayout8BitAccess()
             && layouts.workgroupMemoryExplicitLayout16BitAccess(),
         hardware,
-        subnormals);
+        subnormals,
+        sharedBytes);
   }
 }

@@ -23,6 +23,15 @@ class ArchitectureTest {
           .resideInAnyPackage("dev.athanor.vulkan", "org.lwjgl..");
 
   @ArchTest
+  static final ArchRule READS_CONTROL_FLOW_WITHOUT_SPIRV =
+      noClasses()
+          .that()
+          .resideInAPackage("dev.athanor.vulkan.flow")
+          .should()
+          .dependOnClassesThat()
+          .resideInAnyPackage("dev.athanor.vulkan", "dev.athanor.vulkan.spirv", "org.lwjgl..");
+
+  @ArchTest
   static final ArchRule SEES_THE_ENGINE_AND_LWJGL =
       classes()
           .that()

@@ -4,6 +4,7 @@ import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.vulkan.flow.UnsupportedKernelException;
 import java.util.function.UnaryOperator;
 
 /** The instructions {@code atom} and {@code red}. */

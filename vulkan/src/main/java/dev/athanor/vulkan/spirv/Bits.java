@@ -2,6 +2,7 @@ package dev.athanor.vulkan.spirv;
 
 import dev.athanor.engine.ptx.Modifier.Logic;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.vulkan.flow.UnsupportedKernelException;
 import java.util.ArrayList;
 import org.jspecify.annotations.Nullable;
 

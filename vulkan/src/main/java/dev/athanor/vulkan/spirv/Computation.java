@@ -7,6 +7,7 @@ import dev.athanor.engine.ptx.Semantics.LaneOperation;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.meaning.LaneSemantics;
+import dev.athanor.vulkan.flow.UnsupportedKernelException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;

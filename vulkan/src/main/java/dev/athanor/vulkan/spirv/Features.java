@@ -15,6 +15,7 @@ package dev.athanor.vulkan.spirv;
  * @param fusedMultiplyAdd whether {@code Fma} rounds once, as on GPUs; CPU drivers may round twice,
  *     and the shader then computes the exact result
  * @param subnormals whether shaders can keep subnormal f32; otherwise they may become zero
+ * @param sharedBytes size of the shared memory of a block
  */
 public record Features(
     boolean subgroups,
@@ -25,4 +26,5 @@ public record Features(
     boolean int64Atomics,
     boolean explicitLayout,
     boolean fusedMultiplyAdd,
-    boolean subnormals) {}
+    boolean subnormals,
+    int sharedBytes) {}

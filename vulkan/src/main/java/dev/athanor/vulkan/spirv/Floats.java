@@ -3,6 +3,7 @@ package dev.athanor.vulkan.spirv;
 import dev.athanor.engine.ptx.Modifier.Comparison;
 import dev.athanor.engine.ptx.Modifier.Rounding;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.vulkan.flow.UnsupportedKernelException;
 import org.jspecify.annotations.Nullable;
 
 /**

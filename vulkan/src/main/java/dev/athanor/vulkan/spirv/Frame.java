@@ -8,6 +8,7 @@ import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Warps;
+import dev.athanor.vulkan.flow.UnsupportedKernelException;
 import java.util.HashMap;
 import java.util.Map;
 

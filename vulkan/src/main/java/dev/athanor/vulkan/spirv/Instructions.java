@@ -5,6 +5,8 @@ import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import dev.athanor.engine.ptx.Semantics.FenceKind;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.vulkan.flow.Exchange;
+import dev.athanor.vulkan.flow.UnsupportedKernelException;
 import org.jspecify.annotations.Nullable;
 
 /** Writes the instructions of basic blocks. */
@@ -26,21 +28,9 @@ final class Instructions {
     this.atomics = new Atomics(frame, memory);
   }
 
-  /**
-   * Returns whether threads execute an instruction together: all of the block for a barrier or an
-   * exchange through shared memory, else those of the warp.
-   */
-  static boolean isCollective(Instruction instruction) {
-    return switch (instruction.form().semantics()) {
-      case Semantics.Warp _, Semantics.Converged _, Semantics.WarpBarrier _, Semantics.Barrier _ ->
-          true;
-      default -> false;
-    };
-  }
-
   /** Returns whether all threads of the block execute an instruction together. */
   static boolean isForBlock(Instruction instruction, boolean subgroups) {
-    return isCollective(instruction)
+    return Exchange.isCollective(instruction)
         && (!subgroups || instruction.form().semantics() instanceof Semantics.Barrier);
   }
 
@@ -60,7 +50,7 @@ final class Instructions {
   }
 
   private void unguarded(Instruction instruction) {
-    if (isCollective(instruction)) {
+    if (Exchange.isCollective(instruction)) {
       collective(instruction, null);
     } else {
       single(instruction);

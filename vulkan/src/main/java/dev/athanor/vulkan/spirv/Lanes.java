@@ -7,22 +7,35 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.meaning.Shuffle;
+import dev.athanor.vulkan.flow.Exchange;
+import dev.athanor.vulkan.flow.UnsupportedKernelException;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The instructions that exchange values between the threads of a warp or a block: by operations on
- * subgroups, or through a word of shared memory for each thread and one more. With shared memory,
- * all threads of the block execute them together.
+ * subgroups, or through some words of shared memory for each thread and one for the block. With
+ * shared memory, all threads of the block execute them together.
  *
  * <p>A condition selects the threads for which the program executes the instruction; null = all.
  */
 final class Lanes {
 
+  private static final int WORD = 4;
+
+  /** More would rarely save a barrier. */
+  private static final int MAX_SOURCES = 8;
+
   private final Frame frame;
   private final Code code;
   private final Memory memory;
+
+  /** The numbers of the open exchange's sources among the words of a thread. */
+  private final Map<Operand, Integer> open = new HashMap<>();
 
   Lanes(Frame frame, Memory memory) {
     this.frame = frame;
@@ -35,42 +48,74 @@ final class Lanes {
     return Math.ceilDiv(threads, Warps.SIZE) * Warps.SIZE;
   }
 
-  /** Returns the size of the scratch memory. */
+  /** Returns the least size of the scratch memory. */
   static int scratchBytes(int threads) {
-    return 4 * (words(threads) + 1);
+    return WORD * (words(threads) + 1);
   }
 
-  /** Returns a pointer to the word of a thread; the word of the block is the last. */
-  private int scratch(Value thread) {
-    return memory.scratch(thread, scratchBytes(frame.threads()));
+  /** Returns how many words of each thread an exchange can have. */
+  private int maxSources() {
+    int left = frame.features.sharedBytes() - memory.kernelBytes() - WORD;
+    return Math.clamp(left / (WORD * words(frame.threads())), 1, MAX_SOURCES);
   }
 
-  /** The values that the lanes of a warp provide. */
-  private interface Exchange {
-    Value from(Value lane);
+  /** Returns a pointer to the word of the block. */
+  private int blockScratch() {
+    return memory.scratch(code.u32(0), WORD);
   }
 
-  private Exchange open(Value own) {
+  /** Returns a pointer to one of the words of a thread. */
+  private int scratch(int number, Value thread) {
+    int before = 1 + number * words(frame.threads());
+    return memory.scratch(code.add(thread, before), WORD * (before + words(frame.threads())));
+  }
+
+  // exchanges
+
+  /** Returns the sources of a loop of one block that lanes can exchange before it. */
+  Set<Operand> beforeLoop(List<Instruction> block) {
+    return frame.subgroups ? Set.of() : Exchange.beforeLoop(block, maxSources());
+  }
+
+  /** Splits a block into exchanges; if one is open, it is for all of the block's shuffles. */
+  List<Exchange> exchanges(List<Instruction> block) {
+    return frame.subgroups || !open.isEmpty()
+        ? List.of(new Exchange(block, Set.of()))
+        : Exchange.split(block, maxSources());
+  }
+
+  /** Provides the sources of the next shuffles to the other lanes. */
+  void open(Set<Operand> sources) {
+    if (sources.isEmpty()) {
+      return;
+    }
+    var thread = frame.linear();
+    for (var source : sources) {
+      code.store(scratch(open.size(), thread), frame.bits(source, Type.B32));
+      open.put(source, open.size());
+    }
+    code.barrier();
+  }
+
+  /** Ends an exchange, so that the scratch memory is free for the next one. */
+  void close(Set<Operand> sources) {
+    if (!sources.isEmpty()) {
+      open.clear();
+      code.barrier();
+    }
+  }
+
+  /** Returns the value that a lane provides, in shared memory as a word with a number. */
+  private Value inLane(Value lane, Value own, int number) {
     if (frame.subgroups) {
       code.module.capability(Spirv.GROUP_NON_UNIFORM_SHUFFLE);
       int scope = code.module.word(Spirv.SUBGROUP_SCOPE);
       int words = code.module.integer(32);
-      return lane ->
-          new Value(
-              code.result(Spirv.GROUP_SHUFFLE, words, scope, own.id(), lane.id()), Scalar.U32);
+      return new Value(
+          code.result(Spirv.GROUP_SHUFFLE, words, scope, own.id(), lane.id()), Scalar.U32);
     }
-    var thread = frame.linear();
-    code.store(scratch(thread), own);
-    code.barrier();
-    var first = code.and(thread, -Warps.SIZE);
-    return lane -> code.load(scratch(code.or(first, lane)), Scalar.U32);
-  }
-
-  /** Makes the scratch memory free for the next exchange. */
-  private void close() {
-    if (!frame.subgroups) {
-      code.barrier();
-    }
+    var first = code.and(frame.linear(), -Warps.SIZE);
+    return code.load(scratch(number, code.or(first, lane)), Scalar.U32);
   }
 
   /** Returns the lanes whose predicate is true. */
@@ -87,7 +132,7 @@ final class Lanes {
       return new Value(code.result(Spirv.COMPOSITE_EXTRACT, words, all, 0), Scalar.U32);
     }
     var lane = frame.lane();
-    int pointer = scratch(code.and(frame.linear(), -Warps.SIZE));
+    int pointer = scratch(0, code.and(frame.linear(), -Warps.SIZE));
     code.onlyIf(code.equal(lane, 0), () -> code.store(pointer, code.u32(0)));
     code.barrier();
     var bit = code.select(predicate, code.shl(code.u32(1), lane), code.u32(0));
@@ -100,7 +145,7 @@ final class Lanes {
 
   /** Returns the number of threads of the block whose predicate is true. */
   Value count(Value predicate) {
-    int pointer = scratch(code.u32(words(frame.threads())));
+    int pointer = blockScratch();
     code.onlyIf(code.equal(frame.linear(), 0), () -> code.store(pointer, code.u32(0)));
     code.barrier();
     var one = code.select(predicate, code.u32(1), code.u32(0));
@@ -172,7 +217,6 @@ final class Lanes {
 
   private void shuffle(Instruction i, @Nullable Value condition) {
     var lane = frame.lane();
-    var own = frame.bits(i.operands().get(1), Type.B32);
     var steps = code.and(frame.bits(i.operands().get(2), Type.U32), Warps.SIZE - 1);
     var range = frame.bits(i.operands().get(3), Type.U32);
     var segment = code.and(code.shr(range, 8), Warps.SIZE - 1);
@@ -193,10 +237,13 @@ final class Lanes {
         Shuffle.of(i.modifiers()) == Shuffle.UP
             ? code.test(Spirv.S_GREATER_THAN_EQUAL, source, last)
             : code.test(Spirv.S_LESS_THAN_EQUAL, source, last);
-    var exchange = open(own);
     boolean always = whole && (i.modifiers().has("bfly") || i.modifiers().has("idx"));
-    var value = exchange.from(always ? source : code.select(inRange, source, lane));
-    close();
+    var own = Exchange.source(i);
+    var value =
+        inLane(
+            always ? source : code.select(inRange, source, lane),
+            frame.bits(own, Type.B32),
+            open.getOrDefault(own, 0));
     write(condition, i.operands().getFirst(), value, inRange);
   }
 
@@ -238,17 +285,22 @@ final class Lanes {
 
   /** Returns the lanes that have the lane's own word. */
   private Value same(Value own) {
-    var exchange = open(own);
+    if (!frame.subgroups) {
+      code.store(scratch(0, frame.linear()), own);
+      code.barrier();
+    }
     var bits =
         IntStream.range(0, Warps.SIZE)
             .mapToObj(lane ->
                 code.select(
-                    code.equal(exchange.from(code.u32(lane)), own),
+                    code.equal(inLane(code.u32(lane), own, 0), own),
                     code.u32(1 << lane),
                     code.u32(0)))
             .reduce(code::or)
             .orElseThrow();
-    close();
+    if (!frame.subgroups) {
+      code.barrier();
+    }
     return bits;
   }
 

@@ -6,6 +6,7 @@ import dev.athanor.engine.ptx.Operand.Address;
 import dev.athanor.engine.ptx.Operand.Symbol;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.vulkan.flow.UnsupportedKernelException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -48,6 +49,11 @@ final class Memory {
     scratch = sharedBytes / WORD;
     shared = module.id();
     this.sharedBytes = sharedBytes;
+  }
+
+  /** Returns the size of the kernel's own shared memory. */
+  int kernelBytes() {
+    return WORD * scratch;
   }
 
   /** Declares the shared memory that the function uses, and returns its size. */
@@ -341,9 +347,9 @@ final class Memory {
     };
   }
 
-  /** Returns a pointer to a word of the scratch memory, which has a size. */
+  /** Returns a pointer to a word of the scratch memory, which has at least a size. */
   int scratch(Value index, int bytes) {
-    sharedBytes = WORD * scratch + bytes;
+    sharedBytes = Math.max(sharedBytes, WORD * scratch + bytes);
     return word(shared, Spirv.WORKGROUP, code.add(index, scratch));
   }
 }

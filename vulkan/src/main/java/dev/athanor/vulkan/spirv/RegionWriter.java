@@ -1,12 +1,18 @@
 package dev.athanor.vulkan.spirv;
 
+import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.vulkan.flow.BlockUniformity;
+import dev.athanor.vulkan.flow.ControlGraph;
+import dev.athanor.vulkan.flow.Region;
+import dev.athanor.vulkan.flow.UnsupportedKernelException;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -112,7 +118,7 @@ final class RegionWriter {
       if (loop && isJoint(item)) {
         jointLoop(item, selected);
       } else if (!loop && joint.get(item)) {
-        jointBlock(header, item, selected);
+        block(header, item, selected);
       } else if (selected == null) {
         item(header, item, loop);
       } else {
@@ -122,15 +128,18 @@ final class RegionWriter {
   }
 
   private void item(int region, int item, boolean loop) {
-    if (loop) {
-      code.loop(() -> {
-        region(item, null);
-        return code.load(flag(item, item), Scalar.BOOL);
-      });
-    } else {
-      graph.block(item).code().forEach(instructions::write);
-      branch(region, item, null);
+    if (!loop) {
+      block(region, item, null);
+      return;
     }
+    boolean alone = !divergent.get(item) && graph.loop(item).cardinality() == 1;
+    var sources = alone ? lanes.beforeLoop(graph.block(item).code()) : Set.<Operand>of();
+    lanes.open(sources);
+    code.loop(() -> {
+      region(item, null);
+      return code.load(flag(item, item), Scalar.BOOL);
+    });
+    lanes.close(sources);
   }
 
   /** Returns whether all threads of the block iterate a loop as often as any of them. */
@@ -150,18 +159,23 @@ final class RegionWriter {
   }
 
   /** Writes a block whose instructions for all threads are executed by all. */
-  private void jointBlock(int region, int block, @Nullable Integer selected) {
+  private void block(int region, int block, @Nullable Integer selected) {
     var active = selected == null ? null : code.load(selected, Scalar.BOOL);
     var single = new ArrayList<Instruction>();
-    for (var instruction : graph.block(block).code()) {
-      if (Instructions.isForBlock(instruction, subgroups)) {
-        flush(single, active);
-        instructions.writeForBlock(instruction, active);
-      } else {
-        single.add(instruction);
+    for (var exchange : lanes.exchanges(graph.block(block).code())) {
+      flush(single, active);
+      lanes.open(exchange.sources());
+      for (var instruction : exchange.code()) {
+        if (Instructions.isForBlock(instruction, subgroups)) {
+          flush(single, active);
+          instructions.writeForBlock(instruction, active);
+        } else {
+          single.add(instruction);
+        }
       }
+      flush(single, active);
+      lanes.close(exchange.sources());
     }
-    flush(single, active);
     branch(region, block, active);
   }
 

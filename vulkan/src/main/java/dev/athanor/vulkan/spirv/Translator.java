@@ -6,6 +6,8 @@ import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Warps;
+import dev.athanor.vulkan.flow.ControlGraph;
+import dev.athanor.vulkan.flow.UnsupportedKernelException;
 
 /**
  * Translates kernels to compute shaders of Vulkan 1.3. Kernels have been rewritten for sm_70: what

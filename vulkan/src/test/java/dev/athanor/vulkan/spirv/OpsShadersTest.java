@@ -13,6 +13,7 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.Step;
 import dev.athanor.testing.TestTier;
+import dev.athanor.vulkan.flow.UnsupportedKernelException;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -53,7 +54,8 @@ class OpsShadersTest {
               name ->
                   Legalizer.legalize(step.variant().build(), TARGET).kernel(name).orElseThrow());
       for (boolean subgroups : List.of(true, false)) {
-        var features = new Features(subgroups, true, true, true, true, true, true, true, subgroups);
+        var features =
+            new Features(subgroups, true, true, true, true, true, true, true, subgroups, 32 << 10);
         try {
           var shader = Translator.translate(kernel, step.block(), step.sharedBytes(), features);
           if (TestTier.current() != TestTier.QUICK || i % VALIDATED == 0) {

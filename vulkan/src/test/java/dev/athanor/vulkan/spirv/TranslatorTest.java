@@ -11,6 +11,7 @@ import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.testing.TestTier;
 import dev.athanor.vulkan.TestDevice;
+import dev.athanor.vulkan.flow.UnsupportedKernelException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -33,11 +34,11 @@ class TranslatorTest {
   private static final int BLOCKS = 4;
 
   private static final Features SUBGROUPS =
-      new Features(true, true, true, true, true, true, true, true, true);
+      new Features(true, true, true, true, true, true, true, true, true, 32 << 10);
 
   /** The features of Mesa's CPU driver. */
   private static final Features SHARED_MEMORY =
-      new Features(false, true, true, true, true, false, false, false, false);
+      new Features(false, true, true, true, true, false, false, false, false, 32 << 10);
 
   private static @Nullable Device vulkan;
 
@@ -144,7 +145,7 @@ class TranslatorTest {
   @Test
   void refusesF64WithoutTheFeature() {
     var kernel = SmallKernels.module("add.f64 %ld, %la, %lb;").kernel("small").orElseThrow();
-    var features = new Features(true, true, true, true, false, true, true, true, true);
+    var features = new Features(true, true, true, true, false, true, true, true, true, 32 << 10);
     assertThatThrownBy(() -> Translator.translate(kernel, Dim3.of(64), 0, features))
         .hasMessageContaining("it computes with f64, which the device lacks");
   }

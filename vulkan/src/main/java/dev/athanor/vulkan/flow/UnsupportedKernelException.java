@@ -1,4 +1,4 @@
-package dev.athanor.vulkan.spirv;
+package dev.athanor.vulkan.flow;
 
 /** Thrown for a kernel that has no translation to SPIR-V. The message names the reason. */
 public final class UnsupportedKernelException extends RuntimeException {

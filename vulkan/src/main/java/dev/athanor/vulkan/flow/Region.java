@@ -1,4 +1,4 @@
-package dev.athanor.vulkan.spirv;
+package dev.athanor.vulkan.flow;
 
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -14,12 +14,12 @@ import java.util.Set;
  * @param header the header of the loop; {@link ControlGraph#EXIT} = the kernel
  * @param always the items that are on all paths from the entry
  */
-record Region(int header, List<Integer> items, BitSet always) {
+public record Region(int header, List<Integer> items, BitSet always) {
 
   /** A target outside of a region's items: its own header, or what follows the region. */
   private static final int OUTSIDE = -2;
 
-  static Region of(ControlGraph graph, int header) {
+  public static Region of(ControlGraph graph, int header) {
     int entry = header == ControlGraph.EXIT ? item(graph, header, 0) : header;
     var postorder = new ArrayList<Integer>();
     visit(graph, header, entry, new HashSet<>(), postorder);
@@ -33,7 +33,7 @@ record Region(int header, List<Integer> items, BitSet always) {
   }
 
   /** Returns the item of a region that contains a block. */
-  static int item(ControlGraph graph, int region, int block) {
+  public static int item(ControlGraph graph, int region, int block) {
     int loop = graph.loopOf(block);
     if (loop == region) {
       return block;
@@ -44,7 +44,7 @@ record Region(int header, List<Integer> items, BitSet always) {
     return loop;
   }
 
-  static boolean contains(ControlGraph graph, int region, int block) {
+  public static boolean contains(ControlGraph graph, int region, int block) {
     return region == ControlGraph.EXIT || graph.loop(region).get(block);
   }
 

@@ -1,4 +1,4 @@
-package dev.athanor.vulkan.spirv;
+package dev.athanor.vulkan.flow;
 
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand;
@@ -14,7 +14,7 @@ import java.util.Set;
  * The basic blocks that threads of a block may execute apart from each other, because a branch
  * before depends on the thread.
  */
-final class BlockUniformity {
+public final class BlockUniformity {
 
   private final ControlGraph graph;
   private final int[] postDominators;
@@ -27,7 +27,7 @@ final class BlockUniformity {
   }
 
   /** Returns the divergent blocks. */
-  static BitSet divergent(ControlGraph graph) {
+  public static BitSet divergent(ControlGraph graph) {
     var uniformity = new BlockUniformity(graph);
     while (uniformity.propagate()) {}
     return uniformity.divergent;

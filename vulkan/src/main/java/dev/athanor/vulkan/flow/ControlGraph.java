@@ -1,4 +1,4 @@
-package dev.athanor.vulkan.spirv;
+package dev.athanor.vulkan.flow;
 
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Semantics;
@@ -17,17 +17,18 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /** The basic blocks of a kernel and its natural loops. Block 0 is the entry. */
-final class ControlGraph {
+public final class ControlGraph {
 
   /** The successor of a block that ends the thread. */
-  static final int EXIT = -1;
+  public static final int EXIT = -1;
 
   /**
    * A basic block.
    *
    * @param condition decides between the two successors; null = there is one
    */
-  record Block(List<Instruction> code, @Nullable Guard condition, List<Integer> successors) {}
+  public record Block(
+      List<Instruction> code, @Nullable Guard condition, List<Integer> successors) {}
 
   private final List<Block> blocks = new ArrayList<>();
   private final List<Integer> order;
@@ -36,7 +37,7 @@ final class ControlGraph {
   private final int[] dominators;
   private final Map<Integer, BitSet> loops = new TreeMap<>();
 
-  ControlGraph(Kernel kernel) {
+  public ControlGraph(Kernel kernel) {
     split(kernel);
     order = order();
     position = new int[blocks.size()];
@@ -56,29 +57,29 @@ final class ControlGraph {
   }
 
   /** Returns a block. */
-  Block block(int number) {
+  public Block block(int number) {
     return blocks.get(number);
   }
 
-  int size() {
+  public int size() {
     return blocks.size();
   }
 
   /** Returns the reachable blocks in reverse postorder. */
-  List<Integer> reachable() {
+  public List<Integer> reachable() {
     return order;
   }
 
-  List<Integer> predecessors(int block) {
+  public List<Integer> predecessors(int block) {
     return predecessors.get(block);
   }
 
-  boolean isLoop(int header) {
+  public boolean isLoop(int header) {
     return loops.containsKey(header);
   }
 
   /** Returns the blocks of the loop with a header. */
-  BitSet loop(int header) {
+  public BitSet loop(int header) {
     return loops.getOrDefault(header, new BitSet());
   }
 
@@ -86,17 +87,17 @@ final class ControlGraph {
    * Returns the header of the innermost loop around a block; {@link #EXIT} if there is none. A
    * header is in its own loop.
    */
-  int loopOf(int block) {
+  public int loopOf(int block) {
     return smallest(block, 0);
   }
 
   /** Returns the header of the loop around the loop with a header; {@link #EXIT} for none. */
-  int parent(int header) {
+  public int parent(int header) {
     return smallest(header, loop(header).cardinality());
   }
 
   /** Returns whether a path without jumps backward leads from a block to another. */
-  boolean reaches(int from, int to) {
+  public boolean reaches(int from, int to) {
     var seen = new BitSet();
     var work = new ArrayDeque<>(List.of(from));
     while (!work.isEmpty()) {
