@@ -5,12 +5,15 @@ import static org.lwjgl.vulkan.VK13.*;
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
+import dev.athanor.vulkan.spirv.Shader;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.function.IntFunction;
 import org.lwjgl.system.MemoryStack;
+import org.lwjgl.vulkan.VkCommandBuffer;
 
 /** Checks the operations that streams and graphs share, and makes commands of them. */
 final class Commands {
@@ -101,27 +104,29 @@ final class Commands {
     var slot = memory.apply(Math.max(1, kernel.kernel().parameterBytes()));
     write(launch, slot.segment());
     device.launched(kernel.kernel().name());
-    var grid = launch.grid();
     return commands -> {
-      try (var stack = MemoryStack.stackPush()) {
-        vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
-        vkCmdPushConstants(
-            commands, device.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, stack.longs(slot.address()));
-      }
-      vkCmdDispatch(commands, grid.x(), grid.y(), grid.z());
+      vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+      dispatch(commands, slot.address(), launch.grid());
       Command.order(commands);
     };
   }
 
+  /** Executes a grid, of which a device may accept only a part along x at a time. */
+  private void dispatch(VkCommandBuffer commands, long arguments, Dim3 grid) {
+    try (var stack = MemoryStack.stackPush()) {
+      var pushed = stack.malloc(Shader.PUSHED_BYTES);
+      pushed.putLong(Shader.PARAMETERS, arguments).putInt(Shader.BLOCKS, grid.x());
+      int most = device.physical().maxGridX();
+      for (int first = 0; first < grid.x(); first += Math.min(most, grid.x() - first)) {
+        pushed.putInt(Shader.FIRST_BLOCK, first);
+        vkCmdPushConstants(commands, device.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, pushed);
+        vkCmdDispatch(commands, Math.min(most, grid.x() - first), grid.y(), grid.z());
+      }
+    }
+  }
+
   /** Checks what {@link Launch#check} accepts because GPUs with CUDA can do it. */
   private void check(Launch launch) {
-    long limit = device.physical().maxGridX();
-    if (launch.grid().x() > limit) {
-      throw refused(
-          launch,
-          "a grid of %s blocks; the limit of %s for x is %d"
-              .formatted(launch.grid(), capability.name(), limit));
-    }
     if (launch.cooperative()) {
       throw refused(launch, "a cooperative launch, which Vulkan does not support");
     }

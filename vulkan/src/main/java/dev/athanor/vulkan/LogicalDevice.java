@@ -4,6 +4,7 @@ import static org.lwjgl.vulkan.KHRWorkgroupMemoryExplicitLayout.VK_KHR_WORKGROUP
 import static org.lwjgl.vulkan.VK13.*;
 
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.vulkan.spirv.Shader;
 import java.nio.LongBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -86,7 +87,7 @@ final class LogicalDevice {
     var address =
         VkPushConstantRange.calloc(1, stack)
             .stageFlags(VK_SHADER_STAGE_COMPUTE_BIT)
-            .size(Long.BYTES);
+            .size(Shader.PUSHED_BYTES);
     layout =
         create(
             "vkCreatePipelineLayout",

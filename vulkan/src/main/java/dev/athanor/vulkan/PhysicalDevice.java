@@ -10,8 +10,7 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.DeviceProvider.Found;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Warps;
-import dev.athanor.vulkan.spirv.Features;
-import dev.athanor.vulkan.spirv.Translator;
+import dev.athanor.vulkan.spirv.ShaderFeatures;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -45,7 +44,7 @@ import org.lwjgl.vulkan.VkQueueFamilyProperties;
  * @param deviceMemory memory type of buffers
  * @param unifiedMemory whether the host reads and writes buffers directly
  * @param hostMemory memory type of host memory that the device accesses
- * @param maxGridX maximum number of blocks of a grid along x
+ * @param maxGridX maximum number of blocks of a dispatch along x
  * @param explicitLayout whether the extension for layouts of shared memory is enabled
  */
 record PhysicalDevice(
@@ -55,10 +54,9 @@ record PhysicalDevice(
     boolean hardware,
     Optional<String> busId,
     List<String> lacking,
-    Features features,
+    ShaderFeatures features,
     int multiprocessors,
     int maxThreads,
-    int sharedBytes,
     long memoryBytes,
     long maxAllocationBytes,
     int queueFamily,
@@ -68,7 +66,7 @@ record PhysicalDevice(
     int deviceMemory,
     boolean unifiedMemory,
     int hostMemory,
-    long maxGridX,
+    int maxGridX,
     boolean explicitLayout) {
 
   private static final int SUBGROUP_OPERATIONS =
@@ -90,13 +88,8 @@ record PhysicalDevice(
     return new Found(name, hardware, busId);
   }
 
-  /**
-   * Returns the properties for planners; kernels are rewritten for the oldest target. Where lanes
-   * exchange values through shared memory, kernels have less of it.
-   */
+  /** Returns the properties for planners; kernels are rewritten for the oldest target. */
   Capability capability(int number) {
-    int available =
-        features.subgroups() ? sharedBytes : sharedBytes - Translator.exchangeBytes(maxThreads);
     return new Capability(
         "vulkan:" + number,
         name,
@@ -104,9 +97,10 @@ record PhysicalDevice(
         driver,
         multiprocessors,
         maxThreads,
-        available,
-        available,
-        memoryBytes);
+        features.sharedBytes(),
+        features.sharedBytes(),
+        memoryBytes,
+        features.capability());
   }
 
   static PhysicalDevice of(VkPhysicalDevice handle) {
@@ -195,7 +189,6 @@ record PhysicalDevice(
             limits.maxComputeSharedMemorySize()),
         multiprocessors(hardware, nvidia, amd),
         threads,
-        limits.maxComputeSharedMemorySize(),
         memory.memoryHeaps(memory.memoryTypes(local).heapIndex()).size(),
         of11.maxMemoryAllocationSize(),
         family,
@@ -205,13 +198,14 @@ record PhysicalDevice(
         local,
         isUnified,
         host >= 0 ? host : memoryType(memory, HOST),
-        Integer.toUnsignedLong(limits.maxComputeWorkGroupCount(0)),
+        (int)
+            Math.min(Integer.MAX_VALUE, Integer.toUnsignedLong(limits.maxComputeWorkGroupCount(0))),
         layouts);
   }
 
   private static PhysicalDevice lacking(
       VkPhysicalDevice handle, String name, List<String> lacking) {
-    var none = new Features(false, false, false, false, false, false, false, false, false, 0);
+    var none = new ShaderFeatures(false, false, false, false, false, false, false, false, false, 0);
     return new PhysicalDevice(
         handle,
         name,
@@ -220,7 +214,6 @@ record PhysicalDevice(
         Optional.empty(),
         lacking,
         none,
-        0,
         0,
         0,
         0,

@@ -2,7 +2,7 @@ package dev.athanor.vulkan;
 
 import static org.lwjgl.vulkan.VK13.vkGetPhysicalDeviceFeatures2;
 
-import dev.athanor.vulkan.spirv.Features;
+import dev.athanor.vulkan.spirv.ShaderFeatures;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -76,8 +76,9 @@ final class SupportedFeatures {
    * @param hardware whether the device is a GPU; CPU drivers do not fuse multiply-adds
    * @param subnormals whether shaders can keep subnormal f32
    */
-  Features features(boolean subgroups, boolean hardware, boolean subnormals, int sharedBytes) {
-    return new Features(
+  ShaderFeatures features(
+      boolean subgroups, boolean hardware, boolean subnormals, int sharedBytes) {
+    return new ShaderFeatures(
         subgroups,
         of12.shaderInt8(),
         all.features().shaderInt16(),

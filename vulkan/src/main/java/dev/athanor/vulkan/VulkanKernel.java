@@ -83,7 +83,7 @@ final class VulkanKernel {
       failed.initCause(e);
       throw failed;
     }
-    int limit = device.physical().sharedBytes();
+    int limit = device.physical().features().sharedBytes();
     if (shader.sharedBytes() > limit) {
       throw new DeviceException.LoadFailed(
           kernel.name(),

@@ -16,6 +16,7 @@ import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
@@ -46,6 +47,28 @@ class VulkanStreamTest {
           }
           """,
           "increment.ptx");
+
+  /** Writes the number of blocks to the word of each block. */
+  private static final Module BLOCKS =
+      Parser.parse(
+          """
+          .version 7.4
+          .target sm_70
+          .address_size 64
+          .visible .entry blocks(.param .u64 at)
+          {
+            .reg .b32 %r<2>;
+            .reg .b64 %rd<3>;
+            ld.param.u64 %rd0, [at];
+            mov.u32 %r0, %ctaid.x;
+            mov.u32 %r1, %nctaid.x;
+            mul.wide.u32 %rd1, %r0, 4;
+            add.u64 %rd2, %rd0, %rd1;
+            st.global.u32 [%rd2], %r1;
+            ret;
+          }
+          """,
+          "blocks.ptx");
 
   private final VulkanDevice device = TestDevice.open(false);
   private final Stream stream = device.openStream();
@@ -117,6 +140,25 @@ class VulkanStreamTest {
                 .asByteBuffer()
                 .order(ByteOrder.nativeOrder())
                 .getInt(0))
+        .isEqualTo(expected);
+  }
+
+  @Test
+  void executesMoreBlocksThanADispatchAccepts() {
+    int blocks = 2 * 65_535 + 1;
+    var buffer = device.allocate(4L * blocks);
+    stream.fill(buffer, 0, buffer.bytes(), (byte) 0);
+    stream.launch(
+        new Launch(
+            device.load(BLOCKS, "blocks"),
+            Dim3.of(blocks),
+            Dim3.of(1),
+            0,
+            List.of(Argument.of(buffer))));
+    var expected = new int[blocks];
+    Arrays.fill(expected, blocks);
+    assertThat(
+            MemorySegment.ofArray(download(stream, buffer)).toArray(ValueLayout.JAVA_INT_UNALIGNED))
         .isEqualTo(expected);
   }
 

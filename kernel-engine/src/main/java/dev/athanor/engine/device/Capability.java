@@ -1,6 +1,10 @@
 package dev.athanor.engine.device;
 
+import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.Warps;
+import java.util.Optional;
 
 /**
  * The properties of a device that planners need.
@@ -14,6 +18,7 @@ import dev.athanor.engine.ptx.Target;
  * @param sharedBytesPerBlock shared memory of a block without opt-in
  * @param sharedBytesPerBlockOptIn maximum shared memory of a block with opt-in
  * @param memoryBytes size of the device's memory
+ * @param features what it has beyond the target; every NVIDIA GPU has all
  */
 public record Capability(
     String id,
@@ -24,7 +29,60 @@ public record Capability(
     int maxThreadsPerBlock,
     int sharedBytesPerBlock,
     int sharedBytesPerBlockOptIn,
-    long memoryBytes) {
+    long memoryBytes,
+    Features features) {
+
+  /**
+   * What kernels use that a device of another vendor may lack.
+   *
+   * @param float64 whether it computes in f64
+   * @param atomics64 whether it has atomic operations on 64 bits of global memory
+   * @param exchangeBytes shared memory, per thread of a block and once more for the block, through
+   *     which lanes exchange values if the device cannot exchange them within a warp; else 0
+   */
+  public record Features(boolean float64, boolean atomics64, int exchangeBytes) {
+
+    /** The features of NVIDIA's GPUs and of the emulator. */
+    public static final Features ALL = new Features(true, true, 0);
+
+    /** Returns the shared memory that a block needs besides its kernel's. */
+    public int exchangeBytes(long threads) {
+      return Math.toIntExact(exchangeBytes * (Warps.SIZE * Math.ceilDiv(threads, Warps.SIZE) + 1));
+    }
+
+    /** Returns in a few words what a kernel uses that is not among the features. */
+    public Optional<String> lacking(Kernel kernel) {
+      return !float64 && kernel.computesIn(Type.F64)
+          ? Optional.of("computations in f64")
+          : !atomics64 && kernel.hasAtomics(64)
+              ? Optional.of("atomic operations on 64 bits")
+              : Optional.empty();
+    }
+  }
+
+  /** Creates the capability of a device with all features. */
+  public Capability(
+      String id,
+      String name,
+      Target target,
+      String driver,
+      int multiprocessors,
+      int maxThreadsPerBlock,
+      int sharedBytesPerBlock,
+      int sharedBytesPerBlockOptIn,
+      long memoryBytes) {
+    this(
+        id,
+        name,
+        target,
+        driver,
+        multiprocessors,
+        maxThreadsPerBlock,
+        sharedBytesPerBlock,
+        sharedBytesPerBlockOptIn,
+        memoryBytes,
+        Features.ALL);
+  }
 
   /** The name of an emulator that does not stand for a certain GPU. */
   public static final String EMULATOR = "Athanor PTX emulator";

@@ -147,6 +147,21 @@ public record Kernel(
         .map(Statement.Instruction.class::cast);
   }
 
+  /** Returns whether an instruction computes numbers of a type, which copies and moves do not. */
+  public boolean computesIn(Type type) {
+    return instructions()
+        .anyMatch(i ->
+            i.form().semantics() instanceof Semantics.Computation
+                && i.modifiers().types().contains(type));
+  }
+
+  /** Returns whether an atomic operation has a number of bits. */
+  public boolean hasAtomics(int bits) {
+    return instructions()
+        .filter(i -> i.form().semantics() instanceof Semantics.Atomic)
+        .anyMatch(i -> i.modifiers().types().stream().anyMatch(type -> type.bits() == bits));
+  }
+
   /** Returns all registers of the body, in order of first appearance. */
   public Collection<Operand.Register> registers() {
     var all = new LinkedHashSet<Operand.Register>();

@@ -34,15 +34,9 @@ final class Conversions {
       case "widen", "widenHalf" -> code.toFloat(Scalar.F64, s.next());
       case "narrow" -> code.toFloat(Scalar.F32, s.next());
       case "narrowHalf", "canonical" -> s.next();
-      case "narrowDirected" -> floats.direct(s.next(), code.constant(Scalar.F64, 0), s);
-      case "toFloatDirected" -> {
-        var high = code.op(Spirv.CONVERT_S_TO_F, Scalar.F64, code.sar(s.first(), half(s)));
-        yield floats.direct(scaled(high, half(s)), lowHalf(s), s);
-      }
-      case "toFloatDirectedUnsigned" -> {
-        var high = code.op(Spirv.CONVERT_U_TO_F, Scalar.F64, code.shr(s.first(), half(s)));
-        yield floats.direct(scaled(high, half(s)), lowHalf(s), s);
-      }
+      case "narrowDirected" -> floats.direct(s.next(), s);
+      case "toFloatDirected" -> directed(s.next(), true, rounding(s));
+      case "toFloatDirectedUnsigned" -> directed(s.next(), false, rounding(s));
       case "integral" -> integral(s.next(), rounding(s));
       case "toInt", "toLong", "toIntUnsigned", "toInteger" -> {
         var from = types.getLast();
@@ -62,17 +56,29 @@ final class Conversions {
     };
   }
 
-  private static int half(Sources s) {
-    return s.first().type().width() / 2;
-  }
-
-  private Value scaled(Value number, int exponent) {
-    return code.mul(number, power(number, Math.scalb(1.0, exponent)));
-  }
-
-  private Value lowHalf(Sources s) {
-    long mask = (1L << half(s)) - 1;
-    return code.op(Spirv.CONVERT_U_TO_F, Scalar.F64, code.and(s.next(), mask));
+  /** Converts an integer to f32, rounded in a direction. */
+  private Value directed(Value a, boolean signed, Rounding rounding) {
+    var negative = signed ? code.isNegative(a) : code.bool(false);
+    var magnitude = code.select(negative, code.sub(code.like(a, 0), a), a);
+    var near = code.op(Spirv.CONVERT_U_TO_F, Scalar.F32, magnitude);
+    // the conversion back is undefined beyond the range
+    var limit = power(near, Math.scalb(1.0, a.type().width()));
+    var isLimit = code.test(Spirv.F_ORD_GREATER_THAN_EQUAL, near, limit);
+    var safe = code.select(isLimit, power(near, 0), near);
+    var back = code.op(Spirv.CONVERT_F_TO_U, a.type(), safe);
+    var isHigh = code.or(isLimit, code.below(magnitude, back));
+    var isLow = code.and(code.not(isLimit), code.below(back, magnitude));
+    var bits = code.bits(near);
+    var inward = code.select(isHigh, code.sub(bits, code.u32(1)), bits);
+    var outward = code.select(isLow, code.add(bits, 1), bits);
+    var rounded =
+        switch (rounding) {
+          case RM -> code.select(negative, outward, inward);
+          case RP -> code.select(negative, inward, outward);
+          default -> inward;
+        };
+    var sign = code.select(negative, code.u32(1 << 31), code.u32(0));
+    return code.number(Scalar.F32, code.or(rounded, sign));
   }
 
   private static Rounding rounding(Sources s) {

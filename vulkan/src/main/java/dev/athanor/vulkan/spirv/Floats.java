@@ -18,9 +18,9 @@ final class Floats {
   private static final int HALF_NAN = 0x7FFF;
 
   private final Code code;
-  private final Features features;
+  private final ShaderFeatures features;
 
-  Floats(Code code, Features features) {
+  Floats(Code code, ShaderFeatures features) {
     this.code = code;
     this.features = features;
   }
@@ -223,17 +223,31 @@ final class Floats {
 
   private Value addDirected(Value a, Value b, Sources s) {
     requireWide(a);
-    return direct(code.toFloat(Scalar.F64, a), code.toFloat(Scalar.F64, b), s);
+    return sumDirected(code.toFloat(Scalar.F64, a), code.toFloat(Scalar.F64, b), s);
   }
 
   private Value fmaDirected(Value a, Value b, @Nullable Value c, Sources s) {
     requireWide(a);
     var product = code.mul(code.toFloat(Scalar.F64, a), code.toFloat(Scalar.F64, b));
-    return direct(product, c == null ? negativeZero() : code.toFloat(Scalar.F64, c), s);
+    return c == null ? direct(product, s) : sumDirected(product, code.toFloat(Scalar.F64, c), s);
   }
 
-  private Value negativeZero() {
-    return code.constant(Scalar.F64, Long.MIN_VALUE);
+  /** Rounds the exact sum of two f64; a sum of zero is negative if it is rounded down. */
+  private Value sumDirected(Value a, Value b, Sources s) {
+    var sum = direct(a, b, s);
+    if (s.modifiers().find(Rounding.class).orElseThrow() != Rounding.RM) {
+      return sum;
+    }
+    var isNegative =
+        code.and(
+            code.equal(code.add(a, b), 0),
+            code.or(code.isNegative(code.bits(a)), code.isNegative(code.bits(b))));
+    return code.select(isNegative, code.constant(Scalar.F32, 1L << 31), sum);
+  }
+
+  /** Rounds an f64 to f32 in the direction of the instruction. */
+  Value direct(Value a, Sources s) {
+    return direct(a, code.constant(Scalar.F64, Long.MIN_VALUE), s); // the negative zero
   }
 
   private void requireWide(Value a) {
@@ -248,8 +262,7 @@ final class Floats {
     }
   }
 
-  /** Rounds the exact sum of two f64 to f32 in the direction of the instruction. */
-  Value direct(Value a, Value b, Sources s) {
+  private Value direct(Value a, Value b, Sources s) {
     var sum = code.add(a, b);
     var error = error(a, b, sum);
     var near = code.toFloat(Scalar.F32, sum);

@@ -17,12 +17,18 @@ final class Frame {
 
   final Kernel kernel;
   final Dim3 block;
-  final Features features;
+  final ShaderFeatures features;
   final Code code;
 
   /** Whether a warp is a subgroup. */
   final boolean subgroups;
 
+  // members of the push constants
+  private static final int PARAMETERS = 0;
+  private static final int BLOCKS = 1;
+  private static final int FIRST_BLOCK = 2;
+
+  private final int pushConstants;
   private final int dynamicBytes;
   private final Map<Register, Integer> variables = new HashMap<>();
   private final Map<Integer, Integer> inputs = new HashMap<>();
@@ -31,7 +37,7 @@ final class Frame {
       Kernel kernel,
       Dim3 block,
       int dynamicBytes,
-      Features features,
+      ShaderFeatures features,
       boolean subgroups,
       Code code) {
     this.kernel = kernel;
@@ -40,6 +46,7 @@ final class Frame {
     this.features = features;
     this.subgroups = subgroups;
     this.code = code;
+    this.pushConstants = pushConstants(code.module);
   }
 
   int threads() {
@@ -127,6 +134,41 @@ final class Frame {
     }
   }
 
+  // push constants
+
+  /** Returns the address of the kernel's arguments. */
+  Value parameters() {
+    return pushed(PARAMETERS, Scalar.U64);
+  }
+
+  private Value pushed(int member, Scalar type) {
+    int scalar = code.module.scalar(type);
+    return code.load(
+        code.result(
+            Spirv.ACCESS_CHAIN,
+            code.module.pointer(Spirv.PUSH_CONSTANT, scalar),
+            pushConstants,
+            code.module.word(member)),
+        type);
+  }
+
+  private static int pushConstants(SpirvModule module) {
+    int words = module.integer(32);
+    int members = module.type(Spirv.TYPE_STRUCT, module.integer(64), words, words);
+    module.decorate(members, Spirv.BLOCK);
+    int[] offsets = {Shader.PARAMETERS, Shader.BLOCKS, Shader.FIRST_BLOCK};
+    for (int i = 0; i < offsets.length; i++) {
+      module.add(
+          SpirvModule.Section.DECORATIONS,
+          Spirv.MEMBER_DECORATE,
+          members,
+          i,
+          Spirv.OFFSET,
+          offsets[i]);
+    }
+    return module.global(Spirv.PUSH_CONSTANT, members);
+  }
+
   // special registers
 
   Value special(SpecialRegister register) {
@@ -137,10 +179,10 @@ final class Frame {
       case NTID_X -> code.u32(block.x());
       case NTID_Y -> code.u32(block.y());
       case NTID_Z -> code.u32(block.z());
-      case CTAID_X -> component(Spirv.WORKGROUP_ID, 0);
+      case CTAID_X -> code.add(component(Spirv.WORKGROUP_ID, 0), pushed(FIRST_BLOCK, Scalar.U32));
       case CTAID_Y -> component(Spirv.WORKGROUP_ID, 1);
       case CTAID_Z -> component(Spirv.WORKGROUP_ID, 2);
-      case NCTAID_X -> component(Spirv.NUM_WORKGROUPS, 0);
+      case NCTAID_X -> pushed(BLOCKS, Scalar.U32);
       case NCTAID_Y -> component(Spirv.NUM_WORKGROUPS, 1);
       case NCTAID_Z -> component(Spirv.NUM_WORKGROUPS, 2);
       case LANEID -> lane();

@@ -25,7 +25,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Lanes {
 
-  private static final int WORD = 4;
+  /** Size of what a thread provides to an exchange. */
+  static final int WORD = 4;
 
   /** More would rarely save a barrier. */
   private static final int MAX_SOURCES = 8;
@@ -46,11 +47,6 @@ final class Lanes {
   /** Returns the number of the threads' words of scratch memory. */
   private static int words(int threads) {
     return Math.ceilDiv(threads, Warps.SIZE) * Warps.SIZE;
-  }
-
-  /** Returns the least size of the scratch memory. */
-  static int scratchBytes(int threads) {
-    return WORD * (words(threads) + 1);
   }
 
   /** Returns how many words of each thread an exchange can have. */

@@ -22,7 +22,6 @@ final class Memory {
   private final Frame frame;
   private final Code code;
   private final int words;
-  private final int parameters;
   private final int shared;
   private int local;
 
@@ -40,14 +39,9 @@ final class Memory {
   Memory(Frame frame, int sharedBytes) {
     this.frame = frame;
     this.code = frame.code;
-    var module = code.module;
-    words = module.integer(32);
-    int pushed = module.type(Spirv.TYPE_STRUCT, module.integer(64));
-    module.decorate(pushed, Spirv.BLOCK);
-    module.add(SpirvModule.Section.DECORATIONS, Spirv.MEMBER_DECORATE, pushed, 0, Spirv.OFFSET, 0);
-    parameters = module.global(Spirv.PUSH_CONSTANT, pushed);
+    words = code.module.integer(32);
     scratch = sharedBytes / WORD;
-    shared = module.id();
+    shared = code.module.id();
     this.sharedBytes = sharedBytes;
   }
 
@@ -181,14 +175,7 @@ final class Memory {
       throw new UnsupportedKernelException("it computes the address of a parameter");
     }
     int offset = Objects.requireNonNull(frame.kernel.parameterOffsets().get(symbol.name()));
-    var module = code.module;
-    int pointer =
-        code.result(
-            Spirv.ACCESS_CHAIN,
-            module.pointer(Spirv.PUSH_CONSTANT, module.integer(64)),
-            parameters,
-            module.word(0));
-    return code.add(code.load(pointer, Scalar.U64), offset + symbol.offset() + address.offset());
+    return code.add(frame.parameters(), offset + symbol.offset() + address.offset());
   }
 
   /** Returns a pointer to bytes of global memory. */

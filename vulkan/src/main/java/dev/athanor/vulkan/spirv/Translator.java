@@ -27,7 +27,7 @@ public final class Translator {
    * @throws UnsupportedKernelException if the kernel has no translation for the features
    */
   public static Shader translate(
-      Kernel kernel, Dim3 block, int dynamicSharedBytes, Features features) {
+      Kernel kernel, Dim3 block, int dynamicSharedBytes, ShaderFeatures features) {
     try {
       return translated(kernel, block, dynamicSharedBytes, features);
     } catch (UnsupportedKernelException e) {
@@ -35,16 +35,8 @@ public final class Translator {
     }
   }
 
-  /**
-   * Returns the maximum size of the shared memory that a shader needs besides its kernel's where
-   * devices have no subgroups of 32.
-   */
-  public static int exchangeBytes(int maxThreads) {
-    return Lanes.scratchBytes(maxThreads);
-  }
-
   private static Shader translated(
-      Kernel kernel, Dim3 block, int dynamicSharedBytes, Features features) {
+      Kernel kernel, Dim3 block, int dynamicSharedBytes, ShaderFeatures features) {
     boolean subgroups =
         features.subgroups()
             && block.count() % Warps.SIZE == 0

@@ -22,17 +22,24 @@ import java.util.TreeMap;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Translates the kernels of all ops, for devices with and without subgroups of 32. */
+/** Translates the kernels that planners choose from for devices with all features, or few. */
 class OpsShadersTest {
 
   private static final Target TARGET = new Target(70, false);
-  private static final Capability CAPABILITY =
-      new Capability("vulkan:0", "Vulkan", TARGET, "", 8, 1024, 32 << 10, 32 << 10, 4L << 30);
+  private static final ShaderFeatures SUBGROUPS =
+      new ShaderFeatures(true, true, true, true, true, true, true, true, true, 48 << 10);
+
+  private static final ShaderFeatures SHARED_LANES =
+      new ShaderFeatures(false, true, true, true, true, true, true, true, false, 32 << 10);
+
+  /** What Vulkan 1.3 and this library require of all devices. */
+  private static final ShaderFeatures FEWEST =
+      new ShaderFeatures(false, false, false, false, false, false, false, true, false, 32 << 10);
 
   /** Distance of the kernels that a normal build translates. */
   private static final int SAMPLED = 5;
 
-  /** Distance of those, among them, that it validates. */
+  /** Distance of those, among the translated, that other builds than the sweep validate. */
   private static final int VALIDATED = 8;
 
   private static final Map<String, Kernel> LEGAL = new LinkedHashMap<>();
@@ -45,20 +52,21 @@ class OpsShadersTest {
   @MethodSource("ops")
   void kernelsHaveValidShaders(String op) {
     var refusals = new TreeMap<String, String>();
-    var steps = TestTier.sample(List.copyOf(steps(op).values()), SAMPLED);
-    for (int i = 0; i < steps.size(); i++) {
-      var step = steps.get(i);
-      var kernel =
-          LEGAL.computeIfAbsent(
-              step.variant().name(),
-              name ->
-                  Legalizer.legalize(step.variant().build(), TARGET).kernel(name).orElseThrow());
-      for (boolean subgroups : List.of(true, false)) {
-        var features =
-            new Features(subgroups, true, true, true, true, true, true, true, subgroups, 32 << 10);
+    for (var features : List.of(SUBGROUPS, SHARED_LANES, FEWEST)) {
+      var steps = TestTier.sample(List.copyOf(steps(op, features).values()), SAMPLED);
+      for (int i = 0; i < steps.size(); i++) {
+        var step = steps.get(i);
+        var kernel =
+            LEGAL.computeIfAbsent(
+                step.variant().name(),
+                name ->
+                    Legalizer.legalize(step.variant().build(), TARGET).kernel(name).orElseThrow());
         try {
           var shader = Translator.translate(kernel, step.block(), step.sharedBytes(), features);
-          if (TestTier.current() != TestTier.QUICK || i % VALIDATED == 0) {
+          assertThat(shader.sharedBytes())
+              .as("shared memory of %s", kernel.name())
+              .isLessThanOrEqualTo(features.sharedBytes());
+          if (TestTier.current() == TestTier.SWEEP || i % VALIDATED == 0) {
             SpirvVal.require(shader);
           }
         } catch (UnsupportedKernelException e) {
@@ -69,14 +77,27 @@ class OpsShadersTest {
     assertThat(refusals).isEmpty();
   }
 
-  /** Returns the launches of the quick cases, one for each kernel and block. */
-  private static Map<String, Step> steps(String name) {
+  /** Returns the launches of the quick cases on a device, one for each kernel and block. */
+  private static Map<String, Step> steps(String name, ShaderFeatures features) {
+    int shared = features.sharedBytes();
+    var device =
+        new Capability(
+            "vulkan:0",
+            "Vulkan",
+            TARGET,
+            "",
+            8,
+            1024,
+            shared,
+            shared,
+            4L << 30,
+            features.capability());
     var op = Catalogue.load().find(name).orElseThrow();
     var found = new TreeMap<String, Step>();
     for (var each : op.cases(new SplittableRandom(1), true)) {
       var problem = new Problem(op, HostTensor.types(each.inputs()), each.attributes());
       try {
-        for (var plan : problem.plans(CAPABILITY)) {
+        for (var plan : problem.plans(device)) {
           if (plan instanceof LaunchPlan launches) {
             launches.steps().forEach(step -> found.put(step.variant().name() + step.block(), step));
           }

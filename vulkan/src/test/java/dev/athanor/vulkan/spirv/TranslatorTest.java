@@ -33,12 +33,12 @@ class TranslatorTest {
   private static final int THREADS = 64;
   private static final int BLOCKS = 4;
 
-  private static final Features SUBGROUPS =
-      new Features(true, true, true, true, true, true, true, true, true, 32 << 10);
+  private static final ShaderFeatures SUBGROUPS =
+      new ShaderFeatures(true, true, true, true, true, true, true, true, true, 32 << 10);
 
   /** The features of Mesa's CPU driver. */
-  private static final Features SHARED_MEMORY =
-      new Features(false, true, true, true, true, false, false, false, false, 32 << 10);
+  private static final ShaderFeatures SHARED_MEMORY =
+      new ShaderFeatures(false, true, true, true, true, false, false, false, false, 32 << 10);
 
   private static @Nullable Device vulkan;
 
@@ -145,7 +145,8 @@ class TranslatorTest {
   @Test
   void refusesF64WithoutTheFeature() {
     var kernel = SmallKernels.module("add.f64 %ld, %la, %lb;").kernel("small").orElseThrow();
-    var features = new Features(true, true, true, true, false, true, true, true, true, 32 << 10);
+    var features =
+        new ShaderFeatures(true, true, true, true, false, true, true, true, true, 32 << 10);
     assertThatThrownBy(() -> Translator.translate(kernel, Dim3.of(64), 0, features))
         .hasMessageContaining("it computes with f64, which the device lacks");
   }

@@ -1,5 +1,7 @@
 package dev.athanor.vulkan.spirv;
 
+import dev.athanor.engine.device.Capability;
+
 /**
  * What a Vulkan device supports beyond what this library requires of all: Vulkan 1.3 with physical
  * storage buffers, 64-bit integers, and 8-bit and 16-bit storage.
@@ -17,7 +19,7 @@ package dev.athanor.vulkan.spirv;
  * @param subnormals whether shaders can keep subnormal f32; otherwise they may become zero
  * @param sharedBytes size of the shared memory of a block
  */
-public record Features(
+public record ShaderFeatures(
     boolean subgroups,
     boolean int8,
     boolean int16,
@@ -27,4 +29,10 @@ public record Features(
     boolean explicitLayout,
     boolean fusedMultiplyAdd,
     boolean subnormals,
-    int sharedBytes) {}
+    int sharedBytes) {
+
+  /** Returns the features for planners. */
+  public Capability.Features capability() {
+    return new Capability.Features(float64, int64Atomics, subgroups ? 0 : Lanes.WORD);
+  }
+}
