@@ -28,7 +28,8 @@ class StepTest {
             sharedBytes,
             1L << 34,
             features);
-    return new Problem(Catalogue.load().find(op).orElseThrow(), types, Map.of()).plans(device);
+    var found = Catalogue.load().find(op).orElseThrow();
+    return new Problem(found, types, Attributes.of(found.description(), Map.of())).plans(device);
   }
 
   private static TensorType type(DType dtype, long... extents) {

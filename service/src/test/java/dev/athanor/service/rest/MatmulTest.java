@@ -19,18 +19,22 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
-/** Tests real ops on the emulator, without test beans. */
+/** Tests real ops without test beans. */
 @SpringBootTest(
     classes = AthanorApplication.class,
-    properties = "athanor.device=emulator",
+    properties = "athanor.device=emulator:0",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
 @Tag(TestTier.THOROUGH_TAG)
 class MatmulTest {
 
   @LocalServerPort int port;
+
+  @Value("${athanor.device}")
+  String device;
 
   private RequestSpecification given() {
     return RestAssured.given().spec(OpenApiFilter.client(port));
@@ -69,7 +73,7 @@ class MatmulTest {
             .then()
             .statusCode(200)
             .body("op", equalTo("relu"))
-            .body("device", equalTo("emulator:0"))
+            .body("device", equalTo(device))
             .body("problem", equalTo("x=f32[4]"))
             .body("kernel", equalTo(ran))
             .body("explanation", containsString(ran))
@@ -130,7 +134,9 @@ class MatmulTest {
             .body("kernels[0].machineCode.target", startsWith("sm_"))
             .extract()
             .jsonPath();
-    if (Assembler.best().isPresent()) {
+    if (device.startsWith("vulkan")) { // ptxas 13 has no sm_70
+      assertThat(code.getString("kernels[0].machineCode.problem")).isNotBlank();
+    } else if (Assembler.best().isPresent()) {
       assertThat(code.getInt("kernels[0].machineCode.code.registers")).isPositive();
       assertThat(code.getInt("kernels[0].machineCode.code.byClass.STG")).isPositive();
     } else {
@@ -171,7 +177,7 @@ class MatmulTest {
         .post("/ops/matmul")
         .then()
         .statusCode(200)
-        .body("device", startsWith("emulator:"))
+        .body("device", equalTo(device))
         .body("outputs.c.shape", contains(2, 2))
         .body("outputs.c.data", contains(19f, 22f, 43f, 50f));
   }
@@ -228,8 +234,12 @@ class MatmulTest {
     given()
         .get("/actuator/prometheus")
         .then()
-        .body(containsString("athanor_kernel_loads_total{device=\"emulator:0\",result=\"hit\"}"))
-        .body(containsString("athanor_op_requests_total{device=\"emulator:0\",op=\"matmul\""));
+        .body(
+            containsString(
+                "athanor_kernel_loads_total{device=\"%s\",result=\"hit\"}".formatted(device)))
+        .body(
+            containsString(
+                "athanor_op_requests_total{device=\"%s\",op=\"matmul\"".formatted(device)));
   }
 
   @Test

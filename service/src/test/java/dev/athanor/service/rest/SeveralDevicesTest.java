@@ -10,18 +10,22 @@ import io.restassured.RestAssured;
 import io.restassured.specification.RequestSpecification;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
-/** Tests one service with two emulators. */
+/** Tests one service with two devices. */
 @SpringBootTest(
     classes = AthanorApplication.class,
-    properties = "athanor.device=emulator,emulator:1",
+    properties = "athanor.device=emulator:0,emulator:1",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
 @Tag(TestTier.THOROUGH_TAG)
 class SeveralDevicesTest {
 
   @LocalServerPort int port;
+
+  @Value("${athanor.device}")
+  String devices;
 
   private RequestSpecification given() {
     return RestAssured.given().spec(OpenApiFilter.client(port));
@@ -29,6 +33,14 @@ class SeveralDevicesTest {
 
   private RequestSpecification json(String body) {
     return given().contentType("application/json").body(body);
+  }
+
+  private String first() {
+    return devices.split(",", -1)[0];
+  }
+
+  private String second() {
+    return devices.split(",", -1)[1];
   }
 
   private String tensor(String device) {
@@ -47,14 +59,14 @@ class SeveralDevicesTest {
     given()
         .get("/devices")
         .then()
-        .body("devices.id", contains("emulator:0", "emulator:1"))
+        .body("devices.id", contains(first(), second()))
         .body("devices.health", contains("ready", "ready"));
-    given().get("/actuator/info").then().body("device", equalTo("emulator:0,emulator:1"));
+    given().get("/actuator/info").then().body("device", equalTo(devices));
   }
 
   @Test
   void opRunsAndIsCountedOnTheDeviceOfItsTensor() {
-    var handle = tensor("emulator:1");
+    var handle = tensor(second());
     json("""
     {"inputs": {"a": {"handle": "%s"}, "b": {"dtype": "f32", "shape": [2], "data": [3, 4]}}}\
     """
@@ -62,22 +74,23 @@ class SeveralDevicesTest {
         .post("/ops/add")
         .then()
         .statusCode(200)
-        .body("device", equalTo("emulator:1"))
+        .body("device", equalTo(second()))
         .body("outputs.y.data", contains(4.0f, 6.0f));
     var metrics = given().get("/actuator/prometheus").asString();
     assertThat(metrics)
         .contains(
-            "athanor_op_seconds_count{device=\"emulator:1\",dtype=\"f32\",op=\"add\",phase=\"kernel\"}")
+            "athanor_op_seconds_count{device=\"%s\",dtype=\"f32\",op=\"add\",phase=\"kernel\"}"
+                .formatted(second()))
         .contains("athanor_op_requests_total{device=\"all\",op=\"add\",outcome=\"ok\"}")
-        .contains("athanor_tensors{device=\"emulator:1\"} 1")
-        .contains("athanor_tensors{device=\"emulator:0\"} 0");
+        .contains("athanor_tensors{device=\"%s\"} 1".formatted(second()))
+        .contains("athanor_tensors{device=\"%s\"} 0".formatted(first()));
     given().delete("/tensors/" + handle).then().statusCode(204);
   }
 
   @Test
   void combinesTensorsOfBothDevices() {
-    var a = tensor("emulator:0");
-    var b = tensor("emulator:1");
+    var a = tensor(first());
+    var b = tensor(second());
     json("{\"inputs\": {\"a\": {\"handle\": \"%s\"}, \"b\": {\"handle\": \"%s\"}}}".formatted(a, b))
         .post("/ops/add")
         .then()

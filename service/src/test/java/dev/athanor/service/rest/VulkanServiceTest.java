@@ -1,51 +1,49 @@
 package dev.athanor.service.rest;
 
-import dev.athanor.engine.Devices;
-import dev.athanor.engine.device.DeviceException;
 import dev.athanor.service.AthanorApplication;
 import dev.athanor.testing.TestTier;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.condition.EnabledIf;
 import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.test.context.TestPropertySource;
 
-/** Runs tests of the service with a Vulkan device instead of the emulator. */
+/** Runs tests of the service with a Vulkan device instead of the emulator, or beside it. */
 @Tag(TestTier.THOROUGH_TAG)
-@EnabledIf(
-    value = "hasVulkan",
-    disabledReason = "SKIPPED: no Vulkan device; apt-get install mesa-vulkan-drivers")
+@EnabledIf("dev.athanor.service.Vulkan#isPresent")
 class VulkanServiceTest {
 
-  private static final String DEVICE = "athanor.device=vulkan:0";
-
-  static boolean hasVulkan() {
-    try {
-      Devices.open("vulkan:0").device().close();
-      return true;
-    } catch (DeviceException.Unavailable e) {
-      System.err.println("SKIPPED: " + e.getMessage());
-      return false;
-    }
-  }
-
-  @Nested
+  @Retention(RetentionPolicy.RUNTIME)
   @SpringBootTest(
       classes = AthanorApplication.class,
-      properties = DEVICE,
+      properties = {"athanor.device=vulkan:0", "athanor.tuning.cache=none.json"},
       webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+  private @interface OnVulkan {}
+
+  @Nested
+  @OnVulkan
   class Views extends ViewsTest {}
 
   @Nested
-  @SpringBootTest(
-      classes = AthanorApplication.class,
-      properties = DEVICE,
-      webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+  @OnVulkan
   class InPlace extends InPlaceTest {}
 
   @Nested
-  @SpringBootTest(
-      classes = AthanorApplication.class,
-      properties = DEVICE,
-      webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
-  class Tensors extends EmptyTensorsTest {}
+  @OnVulkan
+  class EmptyTensors extends EmptyTensorsTest {}
+
+  @Nested
+  @OnVulkan
+  class OpsAndPipelines extends MatmulTest {}
+
+  @Nested
+  @OnVulkan
+  class Weights extends WeightsTest {}
+
+  @Nested
+  @OnVulkan
+  @TestPropertySource(properties = "athanor.device=emulator:0,vulkan:0")
+  class BesideTheEmulator extends SeveralDevicesTest {}
 }

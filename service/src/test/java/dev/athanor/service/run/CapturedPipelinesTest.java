@@ -8,6 +8,7 @@ import static org.awaitility.Awaitility.await;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
+import dev.athanor.engine.Devices;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
@@ -23,6 +24,7 @@ import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.tune.Planner;
 import dev.athanor.ops.tune.TuningCache;
+import dev.athanor.service.Vulkan;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
@@ -51,6 +53,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.slf4j.LoggerFactory;
 
 /** Tests that repeated pipelines run as graphs, with the same results as step by step. */
@@ -79,6 +82,18 @@ class CapturedPipelinesTest {
         16,
         new TensorSettings(1 << 28, 100, Duration.ofHours(1), 0, Duration.ofMinutes(1)),
         graphs);
+  }
+
+  static List<String> devices() {
+    return TestTier.current() != TestTier.QUICK && Vulkan.isPresent()
+        ? List.of("emulator:0", "vulkan:0")
+        : List.of("emulator:0");
+  }
+
+  private static Device openDevice(String name) {
+    return name.startsWith("emulator")
+        ? new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(64L << 20))
+        : Devices.open(name).device();
   }
 
   @AfterEach
@@ -136,11 +151,12 @@ class CapturedPipelinesTest {
 
   // -- kernels
 
-  @Test
+  @ParameterizedTest
+  @MethodSource("devices")
   @Tag(TestTier.THOROUGH_TAG)
-  void graphsOfKernelsComputeTheSameBitsForNewInputs() {
-    try (var emulator = new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(64L << 20));
-        var rig = open(emulator, 1, 4)) {
+  void graphsOfKernelsComputeTheSameBitsForNewInputs(String name) {
+    try (var real = openDevice(name);
+        var rig = open(real, 1, 4)) {
       var catalogue = Catalogue.load();
       var matmul = catalogue.find("matmul").orElseThrow();
       var norm = catalogue.find("rms-norm").orElseThrow();
@@ -200,15 +216,17 @@ class CapturedPipelinesTest {
       assertThat(launches(rig)).isEqualTo(4);
       assertThat(DoubleStream.of(contents(rig, result, "p")).sum()).isCloseTo(1, within(1e-5));
       rig.runtimes.first().forgetPlans();
-      assertThat(emulator.memory().used()).isEqualTo(rig.store.bytes());
+      long rounding = name.startsWith("vulkan") ? 256L * rig.store.count() : 0;
+      assertThat(real.memory().used() - rig.store.bytes()).isBetween(0L, rounding);
     }
   }
 
   /** A repeated pipeline updates a resident tensor in place, also if it has a deadline. */
-  @Test
-  void graphsUpdateTensorsInPlace() {
-    try (var emulator = new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(64L << 20));
-        var rig = open(emulator, 1, 4)) {
+  @ParameterizedTest
+  @MethodSource("devices")
+  void graphsUpdateTensorsInPlace(String name) {
+    try (var real = openDevice(name);
+        var rig = open(real, 1, 4)) {
       var catalogue = Catalogue.load();
       var copy = catalogue.find("copy").orElseThrow();
       var scale = catalogue.find("scale").orElseThrow();
