@@ -58,6 +58,11 @@ final class LogicalDevice {
     this.unifiedMemory = unifiedMemory;
     int count = Math.min(MAX_QUEUES, physical.queues());
     var priorities = stack.callocFloat(count);
+    boolean layouts =
+        physical.extensions().contains(VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME);
+    var names = stack.mallocPointer(physical.extensions().size());
+    physical.extensions().forEach(name -> names.put(stack.UTF8(name)));
+    names.flip();
     var info =
         VkDeviceCreateInfo.calloc(stack)
             .sType$Default()
@@ -66,13 +71,8 @@ final class LogicalDevice {
                     .sType$Default()
                     .queueFamilyIndex(physical.queueFamily())
                     .pQueuePriorities(priorities))
-            .pNext(
-                new SupportedFeatures(physical.handle(), physical.explicitLayout(), stack)
-                    .enabled());
-    if (physical.explicitLayout()) {
-      info.ppEnabledExtensionNames(
-          stack.pointers(stack.UTF8(VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME)));
-    }
+            .pNext(new SupportedFeatures(physical.handle(), layouts, stack).enabled())
+            .ppEnabledExtensionNames(names);
     var pointer = stack.mallocPointer(1);
     int result = vkCreateDevice(physical.handle(), info, null, pointer);
     if (result != VK_SUCCESS) {

@@ -2,6 +2,7 @@ package dev.athanor.vulkan;
 
 import static org.lwjgl.vulkan.AMDShaderCoreProperties.VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME;
 import static org.lwjgl.vulkan.EXTPciBusInfo.VK_EXT_PCI_BUS_INFO_EXTENSION_NAME;
+import static org.lwjgl.vulkan.KHRPortabilitySubset.VK_KHR_PORTABILITY_SUBSET_EXTENSION_NAME;
 import static org.lwjgl.vulkan.KHRWorkgroupMemoryExplicitLayout.VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME;
 import static org.lwjgl.vulkan.NVShaderSmBuiltins.VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME;
 import static org.lwjgl.vulkan.VK13.*;
@@ -45,7 +46,7 @@ import org.lwjgl.vulkan.VkQueueFamilyProperties;
  * @param unifiedMemory whether the host reads and writes buffers directly
  * @param hostMemory memory type of host memory that the device accesses
  * @param maxGridX maximum number of blocks of a dispatch along x
- * @param explicitLayout whether the extension for layouts of shared memory is enabled
+ * @param extensions the extensions to enable
  */
 record PhysicalDevice(
     VkPhysicalDevice handle,
@@ -67,7 +68,7 @@ record PhysicalDevice(
     boolean unifiedMemory,
     int hostMemory,
     int maxGridX,
-    boolean explicitLayout) {
+    List<String> extensions) {
 
   private static final int SUBGROUP_OPERATIONS =
       VK_SUBGROUP_FEATURE_BASIC_BIT
@@ -83,6 +84,12 @@ record PhysicalDevice(
   private static final int USUAL_MULTIPROCESSORS = 32;
 
   private static final int MAX_THREADS = 1024;
+
+  /** Devices that are not quite Vulkan require that the extension that says so is enabled. */
+  private static final List<String> ENABLED =
+      List.of(
+          VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME,
+          VK_KHR_PORTABILITY_SUBSET_EXTENSION_NAME);
 
   Found found() {
     return new Found(name, hardware, busId);
@@ -200,7 +207,7 @@ record PhysicalDevice(
         host >= 0 ? host : memoryType(memory, HOST),
         (int)
             Math.min(Integer.MAX_VALUE, Integer.toUnsignedLong(limits.maxComputeWorkGroupCount(0))),
-        layouts);
+        ENABLED.stream().filter(extensions::contains).toList());
   }
 
   private static PhysicalDevice lacking(
@@ -226,7 +233,7 @@ record PhysicalDevice(
         false,
         0,
         0,
-        false);
+        List.of());
   }
 
   private static int multiprocessors(

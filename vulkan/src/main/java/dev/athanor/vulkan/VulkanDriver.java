@@ -1,8 +1,11 @@
 package dev.athanor.vulkan;
 
+import static org.lwjgl.vulkan.KHRPortabilityEnumeration.VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
+import static org.lwjgl.vulkan.KHRPortabilityEnumeration.VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME;
 import static org.lwjgl.vulkan.VK13.VK_API_VERSION_1_3;
 import static org.lwjgl.vulkan.VK13.VK_SUCCESS;
 import static org.lwjgl.vulkan.VK13.vkCreateInstance;
+import static org.lwjgl.vulkan.VK13.vkEnumerateInstanceExtensionProperties;
 import static org.lwjgl.vulkan.VK13.vkEnumerateInstanceVersion;
 import static org.lwjgl.vulkan.VK13.vkEnumeratePhysicalDevices;
 
@@ -16,6 +19,7 @@ import org.lwjgl.system.Configuration;
 import org.lwjgl.system.Library;
 import org.lwjgl.system.MemoryStack;
 import org.lwjgl.vulkan.VkApplicationInfo;
+import org.lwjgl.vulkan.VkExtensionProperties;
 import org.lwjgl.vulkan.VkInstance;
 import org.lwjgl.vulkan.VkInstanceCreateInfo;
 import org.lwjgl.vulkan.VkPhysicalDevice;
@@ -71,6 +75,11 @@ final class VulkanDriver {
               .sType$Default()
               .pApplicationInfo(
                   VkApplicationInfo.calloc(stack).sType$Default().apiVersion(VK_API_VERSION_1_3));
+      if (hasPortability(stack)) {
+        info.flags(VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR)
+            .ppEnabledExtensionNames(
+                stack.pointers(stack.UTF8(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)));
+      }
       var pointer = stack.mallocPointer(1);
       check(vkCreateInstance(info, null, pointer), "vkCreateInstance");
       var instance = new VkInstance(pointer.get(0), info);
@@ -89,6 +98,18 @@ final class VulkanDriver {
         }
       }
       return found(usable, refused);
+    }
+  }
+
+  /** Returns whether devices that are not quite Vulkan, such as Apple's, are listed on request. */
+  private static boolean hasPortability(MemoryStack stack) {
+    var count = stack.ints(0);
+    vkEnumerateInstanceExtensionProperties((String) null, count, null);
+    try (var all = VkExtensionProperties.calloc(count.get(0))) {
+      vkEnumerateInstanceExtensionProperties((String) null, count, all);
+      return all.stream()
+          .anyMatch(each ->
+              each.extensionNameString().equals(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME));
     }
   }
 
