@@ -1,13 +1,19 @@
 package dev.athanor.engine.lift;
 
+import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.lift.emit.KernelEmitter;
 import dev.athanor.engine.lift.ir.Argument;
 import dev.athanor.engine.lift.ir.Site;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.symbol.SymbolTable;
+import java.lang.ref.WeakReference;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.WeakHashMap;
 
 /**
  * A lifted kernel.
@@ -16,13 +22,31 @@ import java.util.Set;
  * @param written names of the arrays and segments that the kernel writes
  * @param sites places of checks, by the number in the fault record less one
  * @param symbols for debuggers
+ * @param loaded what devices have loaded, as long as somebody uses it
  */
 record CompiledKernel(
     Module module,
     List<Argument> arguments,
     Set<String> written,
     List<Site> sites,
-    SymbolTable symbols) {
+    SymbolTable symbols,
+    Map<Device, WeakReference<LoadedKernel>> loaded) {
+
+  CompiledKernel(
+      Module module,
+      List<Argument> arguments,
+      Set<String> written,
+      List<Site> sites,
+      SymbolTable symbols) {
+    this(
+        module,
+        arguments,
+        written,
+        sites,
+        symbols,
+        Collections.synchronizedMap(new WeakHashMap<>()));
+  }
+
   CompiledKernel {
     arguments = List.copyOf(arguments);
     written = Set.copyOf(written);
@@ -31,6 +55,19 @@ record CompiledKernel(
 
   Kernel kernel() {
     return module.kernels().getFirst();
+  }
+
+  /**
+   * Returns the kernel on a device. A device finds a loaded module by its text, which takes time.
+   */
+  LoadedKernel on(Device device) {
+    var reference = loaded.get(device);
+    var known = reference == null ? null : reference.get();
+    if (known == null) {
+      known = device.load(module, kernel().name());
+      loaded.put(device, new WeakReference<>(known));
+    }
+    return known;
   }
 
   /** Returns whether launches pass a fault record. */

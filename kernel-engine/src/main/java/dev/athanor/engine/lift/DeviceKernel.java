@@ -103,40 +103,46 @@ public final class DeviceKernel {
       stream.fill(fault, 0, RECORD_BYTES, (byte) 0);
       passed.put(KernelEmitter.FAULT, Argument.of(fault));
     }
-    var loaded = device.load(code.module(), kernel.name());
+    var record = MemorySegment.ofArray(new long[RECORD_BYTES / Long.BYTES]);
     DeviceException failure = null;
     try {
       stream.launch(
           new Launch(
-              loaded,
+              code.on(device),
               grid,
               block.orElseThrow(kernel::noBlock),
               dynamicSharedBytes,
               passed.list(code.kernel())));
+      if (fault != null) {
+        stream.download(fault, 0, record);
+      }
       stream.synchronize();
     } catch (DeviceException e) {
       failure = e;
+      if (fault != null) {
+        download(fault, record, failure);
+      }
     }
-    if (fault != null) {
-      report(code, fault, failure);
-    }
+    report(code, record, failure);
     if (failure != null) {
       throw failure;
     }
   }
 
-  /** Throws if a thread recorded a fault. It explains a failure of the launch, if there is one. */
-  private void report(CompiledKernel code, Buffer fault, @Nullable DeviceException failure) {
-    var record = MemorySegment.ofArray(new long[RECORD_BYTES / Long.BYTES]);
+  /** Reads the fault record after a failure of the launch. */
+  private void download(Buffer fault, MemorySegment record, DeviceException failure) {
     try (var stream = device.openStream()) {
       stream.download(fault, 0, record);
       stream.synchronize();
     } catch (DeviceException e) {
-      if (failure != null) {
-        e.addSuppressed(failure);
-      }
+      e.addSuppressed(failure);
       throw e;
     }
+  }
+
+  /** Throws if a thread recorded a fault. It explains a failure of the launch, if there is one. */
+  private void report(
+      CompiledKernel code, MemorySegment record, @Nullable DeviceException failure) {
     int site = record.get(ValueLayout.JAVA_INT, 0);
     if (site > 0) {
       var found =

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.lift.intrinsic.Lowered;
@@ -16,8 +17,10 @@ import dev.athanor.engine.ptx.Operand;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Proxy;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
@@ -98,6 +101,28 @@ class LaunchesTest {
     public static void dp4a(Instructions out, Operand result, List<Operand> arguments) {
       out.emit("dp4a.s32.s32", result, arguments.get(0), arguments.get(1), arguments.get(2));
     }
+  }
+
+  @Test
+  void aKernelIsLiftedOnceAndLoadedOnceByADevice() {
+    assertThat(Kernels.of(LaunchesTest::scale)).isSameAs(Kernels.of(LaunchesTest.class, "scale"));
+    var loads = new AtomicInteger();
+    var device = new EmulatedDevice();
+    var counting =
+        (Device)
+            Proxy.newProxyInstance(
+                Device.class.getClassLoader(),
+                new Class<?>[] {Device.class},
+                (_, method, arguments) -> {
+                  loads.addAndGet(method.getName().equals("load") ? 1 : 0);
+                  return method.invoke(device, arguments);
+                });
+    var y = new float[32];
+    for (int i = 0; i < 3; i++) {
+      Kernels.of(LaunchesTest::scale).on(counting).launch(1, new float[32], y, 2f);
+    }
+    assertThat(loads).hasValue(1);
+    device.close();
   }
 
   @Test
