@@ -2,8 +2,8 @@ package dev.athanor.engine.lift.library;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.math.BigInteger;
 import java.util.Random;
-import java.util.function.DoubleBinaryOperator;
 import java.util.function.DoubleUnaryOperator;
 import org.junit.jupiter.api.Test;
 
@@ -84,7 +84,6 @@ class AccuracyTest {
 
   @Test
   void powersAreWithinTheirBound() {
-    var random = new Random(3);
     double[] special = {
       0,
       -0.0,
@@ -93,33 +92,101 @@ class AccuracyTest {
       2,
       -2,
       3,
+      -3,
       0.5,
       -0.5,
+      1.5,
+      -2.5,
+      1e300,
+      -1e300,
+      1e-300,
+      -1e-300,
+      1e18,
+      1e308,
+      1024,
+      -1022,
+      -1074,
+      -1075,
+      0x1p53,
+      0x1p53 + 2,
+      -0x1p52 - 1,
+      0x1.0000000000001p0,
+      0x1.fffffffffffffp-1,
+      -0x1.0000000000001p0,
+      Double.MIN_VALUE,
+      -Double.MIN_VALUE,
+      Double.MIN_NORMAL,
+      Double.MAX_VALUE,
+      -Double.MAX_VALUE,
       Double.POSITIVE_INFINITY,
       Double.NEGATIVE_INFINITY,
-      Double.NaN,
-      1e300,
-      -1e-300
+      Double.NaN
     };
-    DoubleBinaryOperator pow = Exponentials::pow;
     for (double x : special) {
       for (double y : special) {
-        double want = StrictMath.pow(x, y);
-        double got = pow.applyAsDouble(x, y);
-        assertThat(
-                got == want
-                    || (Double.isNaN(got) && Double.isNaN(want))
-                    || Math.abs(got - want) <= 1e-12 * Math.abs(want))
-            .as("pow(%s, %s) = %s, got %s", x, y, want, got)
+        assertPower(x, y);
+        float got = Exponentials.pow((float) x, (float) y);
+        float want = (float) StrictMath.pow((float) x, (float) y);
+        assertThat(Float.compare(got, want) == 0 || Math.abs(got - want) <= Math.ulp(want))
+            .as("pow(%s, %s) = %s, got %s", (float) x, (float) y, want, got)
             .isTrue();
       }
     }
+    var random = new Random(3);
     for (int i = 0; i < 1_000_000; i++) {
       float x = Math.scalb(random.nextFloat(), random.nextInt(40) - 20);
       float y = (random.nextFloat() - 0.5f) * 8;
       assertThat(error(Exponentials.pow(x, y), StrictMath.pow(x, y), x))
           .as("pow(%s, %s)", x, y)
           .isLessThanOrEqualTo(1);
+      double base =
+          Math.scalb(1 + random.nextDouble(), random.nextInt(2 << i % 10) - (1 << i % 10));
+      double range = 1076 * Math.scalb(1.0, -(i % 17)) / Math.abs(Math.log(base) / Math.log(2));
+      assertPower(base, (random.nextDouble() * 2 - 1) * range);
+    }
+  }
+
+  /** A power is within 1 ulp. */
+  private static void assertPower(double x, double y) {
+    double want = StrictMath.pow(x, y);
+    double got = Exponentials.pow(x, y);
+    if (Double.compare(got, want) != 0 && !(Math.abs(got - want) <= Math.ulp(want))) {
+      assertThat(got).as("pow(%s, %s)", x, y).isEqualTo(want);
+    }
+  }
+
+  @Test
+  void powersThatAreDoublesAreExact() {
+    for (int x = -100; x <= 100; x++) {
+      for (int y = 0; y <= 60; y++) {
+        var want = BigInteger.valueOf(x).pow(y);
+        if (want.bitLength() - Math.max(0, want.getLowestSetBit()) <= 53) {
+          double exact = want.doubleValue();
+          assertThat(Exponentials.pow((double) x, (double) y)).as("%s^%s", x, y).isEqualTo(exact);
+          if (exact != 0) {
+            assertThat(Exponentials.pow(exact, 1.0)).isEqualTo(exact);
+          }
+        }
+      }
+    }
+    for (int y = -1074; y <= 1023; y++) {
+      assertThat(Exponentials.pow(2.0, (double) y)).isEqualTo(Math.scalb(1.0, y));
+      assertThat(Exponentials.pow(Math.scalb(1.0, 2 * (y >> 1)), 0.5))
+          .isEqualTo(Math.scalb(1.0, y >> 1));
+    }
+  }
+
+  /** Powers do not fall as the base rises. */
+  @Test
+  void powersAreMonotonic() {
+    for (double y : new double[] {0.5, 3, 7.25, 100}) {
+      double previous = 0;
+      double x = 1.7;
+      for (int i = 0; i < 100_000; i++, x = Math.nextUp(x)) {
+        double power = Exponentials.pow(x, y);
+        assertThat(power).as("pow(%s, %s)", x, y).isGreaterThanOrEqualTo(previous);
+        previous = power;
+      }
     }
   }
 
