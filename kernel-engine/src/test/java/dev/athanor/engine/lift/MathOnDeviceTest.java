@@ -33,4 +33,51 @@ class MathOnDeviceTest {
       assertThat(truncated[i]).as("pow(%s, %s)", x[i], y[i]).isEqualTo((int) want);
     }
   }
+
+  @GpuKernel(blockSize = 1)
+  static void angles(double[] x, double[] sines, double[] cosines, float[] floats) {
+    for (int i = 0; i < x.length; i++) {
+      sines[i] = Math.sin(x[i]);
+      cosines[i] = Math.cos(x[i]);
+      float f = (float) x[i];
+      floats[i] = (float) Math.sin(f);
+    }
+  }
+
+  @Test
+  void anglesAreReduced() {
+    double[] x = {
+      -0.0,
+      1,
+      -3,
+      Math.PI / 2,
+      Math.PI,
+      1e5,
+      1e15,
+      1e17,
+      -1e18,
+      1e50,
+      1e300,
+      Double.MAX_VALUE,
+      Double.NEGATIVE_INFINITY,
+      6381956970095103.0 * 0x1p797
+    };
+    var sines = new double[x.length];
+    var cosines = new double[x.length];
+    var floats = new float[x.length];
+    try (var device = new EmulatedDevice()) {
+      Kernels.of(MathOnDeviceTest::angles).on(device).launch(1, x, sines, cosines, floats);
+    }
+    for (int i = 0; i < x.length; i++) {
+      assertClose(sines[i], StrictMath.sin(x[i]), Math.ulp(StrictMath.sin(x[i])), x[i]);
+      assertClose(cosines[i], StrictMath.cos(x[i]), Math.ulp(StrictMath.cos(x[i])), x[i]);
+      float want = (float) StrictMath.sin((float) x[i]);
+      assertClose(floats[i], want, 2 * Math.ulp(want), (float) x[i]);
+    }
+  }
+
+  private static void assertClose(double got, double want, double error, double x) {
+    boolean close = Double.compare(got, want) == 0 || (Math.abs(got - want) <= error && want != 0);
+    assertThat(close).as("at %s: %s, got %s", x, want, got).isTrue();
+  }
 }

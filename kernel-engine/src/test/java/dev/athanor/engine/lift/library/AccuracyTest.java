@@ -2,6 +2,7 @@ package dev.athanor.engine.lift.library;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.util.Random;
 import java.util.function.DoubleUnaryOperator;
@@ -72,14 +73,60 @@ class AccuracyTest {
         .isLessThanOrEqualTo(2);
     assertThat(worst((DoubleUnaryOperator) Exponentials::tanh, StrictMath::tanh, 30))
         .isLessThanOrEqualTo(4);
-    double absolute = 0;
-    var random = new Random(2);
-    for (int i = 0; i < 1_000_000; i++) {
-      double x = (random.nextDouble() * 2 - 1) * Math.scalb(0x1p20, -random.nextInt(40));
-      absolute = Math.max(absolute, Math.abs(Trigonometry.sin(x) - StrictMath.sin(x)));
-      absolute = Math.max(absolute, Math.abs(Trigonometry.cos(x) - StrictMath.cos(x)));
+  }
+
+  @Test
+  void anglesOfEverySizeAreWithinTheirBound() {
+    double[] special = {
+      0,
+      Double.MIN_VALUE,
+      Double.MIN_NORMAL,
+      0x1p20,
+      1e15,
+      1e17,
+      1e18,
+      1e20,
+      1e50,
+      1e300,
+      6381956970095103.0 * 0x1p797,
+      Double.MAX_VALUE,
+      Double.POSITIVE_INFINITY,
+      Double.NaN
+    };
+    for (double x : special) {
+      assertSineAndCosine(x);
     }
-    assertThat(absolute).isLessThanOrEqualTo(0x1p-52);
+    assertThat(Trigonometry.sin(-0f)).isEqualTo(-0f);
+    var random = new Random(2);
+    for (int exponent = -60; exponent < 1024; exponent++) {
+      for (int i = 0; i < 200; i++) {
+        assertSineAndCosine(Math.scalb(1 + random.nextDouble(), exponent));
+      }
+    }
+    for (int i = 0; i < 500_000; i++) {
+      assertSineAndCosine(random.nextDouble() * 4);
+      assertSineAndCosine(i * (Math.PI / 2));
+    }
+    var quarter = new BigDecimal("1.57079632679489661923132169163975144209858469968755");
+    for (int bits = 1; bits < 1000; bits++) {
+      var turns = new BigDecimal(new BigInteger(Math.min(bits, 150), random).shiftLeft(bits));
+      assertSineAndCosine(quarter.multiply(turns).doubleValue());
+    }
+  }
+
+  private static void assertSineAndCosine(double x) {
+    assertClose("sin", x, Trigonometry.sin(x), StrictMath.sin(x));
+    assertClose("sin", -x, Trigonometry.sin(-x), StrictMath.sin(-x));
+    assertClose("cos", x, Trigonometry.cos(x), StrictMath.cos(x));
+    assertClose("cos", -x, Trigonometry.cos(-x), StrictMath.cos(-x));
+  }
+
+  /** A value is within 1 ulp, and has the sign of the exact one. */
+  private static void assertClose(String function, double x, double got, double want) {
+    if (Double.compare(got, want) != 0
+        && !(got * want > 0 && Math.abs(got - want) <= Math.ulp(want))) {
+      assertThat(got).as("%s(%s)", function, x).isEqualTo(want);
+    }
   }
 
   @Test
