@@ -23,6 +23,7 @@ public final class CheckFailedException extends RuntimeException {
             ? "integer division by zero"
             : "index %d is out of bounds for `%s`, which has %d elements"
                 .formatted(index, site.array(), length);
+    var origin = site.source().origin();
     return new CheckFailedException(
         "%s: %s, in thread (%d, %d, %d) of block (%d, %d, %d) of %s"
             .formatted(
@@ -35,10 +36,10 @@ public final class CheckFailedException extends RuntimeException {
                 block[1],
                 block[2],
                 kernel),
-        site.source());
+        origin == null ? site.source() : origin);
   }
 
-  /** Returns the line of Java. */
+  /** Returns the line of Java; for a check in the library, the line that calls the library. */
   public Source source() {
     return source;
   }

@@ -6,7 +6,8 @@ import org.jspecify.annotations.Nullable;
  * A source position: in a {@code .ptx} file, or in the Java code that authored the kernel (column 0
  * = unknown).
  *
- * @param origin position in the compiler's input, if known ({@code .loc})
+ * @param origin position in the compiler's input, if known ({@code .loc}); for code that a Java
+ *     kernel gets from the library, the line that calls the library
  */
 public record Source(String file, int line, int column, @Nullable Source origin) {
   public Source(String file, int line, int column) {

@@ -311,10 +311,15 @@ final class CallTranslator {
     to.callers().add(key);
     var source = to.source();
     var position = to.position();
+    var libraryCall = to.libraryCall();
+    if (libraryCall == null && Intrinsics.isImplementation(callee.owner)) {
+      to.setLibraryCall(source);
+    }
     var result =
         new MethodTranslator(to, new MethodCode(model.get(), method.get())).translate(arguments);
     to.setSource(source);
     to.setPosition(position);
+    to.setLibraryCall(libraryCall);
     to.callers().removeLast();
     if (result.value() != null) {
       frame.push(result.value());

@@ -95,7 +95,7 @@ final class MethodTranslator {
     }
     for (int at = leader; at < end; at++) {
       var line = code.lines().get(at);
-      to.setSource(line.source());
+      to.setLine(line.source());
       if (symbols != null) {
         symbols.at(at, frame);
       }

@@ -44,6 +44,7 @@ final class Translation {
   private int variables;
   private Block block;
   private Source source = Source.UNKNOWN;
+  private @Nullable Source libraryCall;
 
   /**
    * @param debugged whether lines and variables are marked for a debugger
@@ -136,6 +137,20 @@ final class Translation {
 
   void setSource(Source line) {
     source = line;
+  }
+
+  /** Sets the line of the following instructions; in the library, its origin is the call. */
+  void setLine(Source line) {
+    source = line.withOrigin(libraryCall);
+  }
+
+  /** Returns the line that calls the library; null outside of it. */
+  @Nullable Source libraryCall() {
+    return libraryCall;
+  }
+
+  void setLibraryCall(@Nullable Source line) {
+    libraryCall = line;
   }
 
   /** Appends an operation unless a simpler value equals it. */
