@@ -24,6 +24,7 @@ import java.lang.classfile.ClassModel;
 import java.lang.classfile.Opcode;
 import java.lang.classfile.instruction.InvokeInstruction;
 import java.lang.constant.ClassDesc;
+import java.lang.constant.ConstantDescs;
 import java.lang.constant.MethodTypeDesc;
 import java.util.ArrayList;
 import java.util.List;
@@ -117,8 +118,10 @@ final class CallTranslator {
 
   private boolean callStatic(
       Callee callee, List<JavaValue> arguments, boolean narrowed, Frame frame) {
-    if (callee.owner.equals("java/util/Objects") && callee.name.equals("requireNonNull")) {
-      frame.push(arguments.getFirst()); // javac inserts such calls
+    if (isNullCheck(callee.owner, callee.name)) {
+      if (!callee.result().equals(ConstantDescs.CD_void)) {
+        frame.push(arguments.getFirst());
+      }
       return true;
     }
     var meaning = Intrinsics.find(callee.owner, callee.name, callee.type.descriptorString());
@@ -149,6 +152,12 @@ final class CallTranslator {
       }
     }
     return true;
+  }
+
+  /** Returns whether a method only checks references, as the calls that compilers insert do. */
+  static boolean isNullCheck(String owner, String name) {
+    return (owner.equals("java/util/Objects") && name.equals("requireNonNull"))
+        || (owner.equals("kotlin/jvm/internal/Intrinsics") && name.startsWith("check"));
   }
 
   /** Calls a method of the library in place of one of the JDK. */

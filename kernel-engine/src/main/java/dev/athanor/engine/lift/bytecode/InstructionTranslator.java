@@ -59,7 +59,7 @@ final class InstructionTranslator {
   /** Translates an instruction; returns false if what follows it is never reached. */
   boolean translate(Instruction instruction, int at, Frame frame) {
     switch (instruction) {
-      case ConstantInstruction constant -> frame.push(constant(constant));
+      case ConstantInstruction constant -> frame.push(constant(constant, at));
       case LoadInstruction load -> frame.push(local(load.slot(), at, frame));
       case StoreInstruction store -> store(store.slot(), at, frame);
       case IncrementInstruction add ->
@@ -131,7 +131,17 @@ final class InstructionTranslator {
     };
   }
 
-  private JavaValue constant(ConstantInstruction constant) {
+  /** Returns whether the instruction after another one calls a method that checks references. */
+  private boolean nextIsNullCheck(int at) {
+    return at + 1 < code.lines().size()
+        && code.lines().get(at + 1).instruction() instanceof InvokeInstruction call
+        && CallTranslator.isNullCheck(call.owner().asInternalName(), call.name().stringValue());
+  }
+
+  private JavaValue constant(ConstantInstruction constant, int at) {
+    if (constant.constantValue() instanceof String && nextIsNullCheck(at)) {
+      return new Mixed(Refusal.STRING); // the message of the check, which no thread reads
+    }
     return new Scalar(
         switch (constant.constantValue()) {
           case Integer n -> Value.constant(n.intValue());
