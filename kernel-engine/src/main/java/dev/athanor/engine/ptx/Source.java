@@ -14,6 +14,11 @@ public record Source(String file, int line, int column, @Nullable Source origin)
     this(file, line, column, null);
   }
 
+  /** Returns whether the position is in PTX text rather than in the code of an author. */
+  public boolean isInPtx() {
+    return column > 0;
+  }
+
   /** Returns this position with an origin. */
   public Source withOrigin(@Nullable Source made) {
     return made == null ? this : new Source(file, line, column, made);

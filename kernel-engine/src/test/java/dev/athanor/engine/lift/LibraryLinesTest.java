@@ -64,8 +64,7 @@ class LibraryLinesTest {
   void matricesAreOfTheLibrary() {
     var kernel = Kernels.of(LibraryLinesTest::storesMatrix).on(DEVICE);
     assertThatThrownBy(() -> kernel.launch(1, (Object) new float[100]))
-        .hasMessageMatching(
-            "WarpMatrix\\.java:\\d+ \\(LibraryLinesTest\\.java:\\d+\\): index .*");
+        .hasMessageMatching("WarpMatrix\\.java:\\d+ \\(LibraryLinesTest\\.java:\\d+\\): index .*");
   }
 
   @GpuKernel(blockSize = 1)

@@ -81,6 +81,7 @@ public final class BlockBarriers {
       return false;
     }
     block.progress();
+    checkExited(op, number, lane(first));
     if (observer != null) {
       for (int warp = first; warp < end; warp++) {
         observer.arrive(number, warp);
@@ -245,6 +246,9 @@ public final class BlockBarriers {
     for (var warp : warps) {
       for (var fragment : warp.fragments) {
         if (fragment.wait == Wait.BARRIER && warp.barrier == number) {
+          if (waiting == 0) {
+            checkExited(code[fragment.pc], number, lane(warp.index, fragment.mask));
+          }
           distribute(code[fragment.pc].barrier(), warp.index, fragment.mask, number);
           waiting |= 1 << warp.index;
           fragment.wait = Wait.NONE;
@@ -254,6 +258,27 @@ public final class BlockBarriers {
     }
     if (observer != null) {
       observer.open(number, waiting);
+    }
+  }
+
+  /**
+   * Reports a barrier of all threads of a block that opens without those that have exited. PTX ISA
+   * 9.7.13.1 waits only for threads that have not exited, so this is a defect of kernels in Java
+   * alone, whose barriers wait for all threads.
+   */
+  private void checkExited(BoundInstruction op, int number, int lane) {
+    if (observer == null || op.barrier().threads() != null || op.instruction.source().isInPtx()) {
+      return;
+    }
+    int exited = block.exited();
+    if (exited > 0) {
+      block.reportViolation(
+          Kind.BARRIER_ABANDONED,
+          lane,
+          op.instruction,
+          "waits at barrier %d for all threads of the block, but %d of them have exited"
+              .formatted(number, exited),
+          "let all threads reach it: guard the code around the barrier instead of returning early");
     }
   }
 

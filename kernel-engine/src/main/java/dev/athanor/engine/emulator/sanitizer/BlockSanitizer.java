@@ -192,6 +192,9 @@ final class BlockSanitizer implements Observer {
   @Override
   public void reportViolation(
       Kind kind, int thread, Instruction instruction, String what, String remedy) {
+    if (kind == Kind.BARRIER_ABANDONED && !launch.races) {
+      return;
+    }
     int number = launch.number(instruction);
     launch.reports.add(
         kind,

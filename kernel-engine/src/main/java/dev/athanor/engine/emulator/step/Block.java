@@ -160,6 +160,15 @@ public final class Block {
     SpecialRegisters.begin(registers, grid, clusterShape, block);
   }
 
+  /** Returns how many threads of the block have exited. */
+  public int exited() {
+    int exited = (int) shape.count();
+    for (int lanes : live) {
+      exited -= Integer.bitCount(lanes);
+    }
+    return exited;
+  }
+
   /** Records a change of memory that outlives the block. */
   public void stored() {
     hasStored = true;
