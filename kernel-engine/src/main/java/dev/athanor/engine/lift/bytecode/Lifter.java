@@ -5,6 +5,8 @@ import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.bytecode.JavaValue.SegmentRef;
 import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.Argument;
+import dev.athanor.engine.lift.ir.ArgumentValue;
+import dev.athanor.engine.lift.ir.ArgumentValue.Part;
 import dev.athanor.engine.lift.ir.Block;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Graph;
@@ -108,19 +110,26 @@ public final class Lifter {
   }
 
   private static JavaValue value(Translation to, Argument argument) {
+    var address = new ArgumentValue(argument, Part.ADDRESS);
+    var length = new ArgumentValue(argument, Part.LENGTH);
     return switch (argument.kind()) {
-      case SCALAR -> new Scalar(to.add(Op.ARGUMENT, argument.element().value(), argument.name()));
+      case SCALAR ->
+          new Scalar(
+              to.add(
+                  Op.ARGUMENT,
+                  argument.element().value(),
+                  new ArgumentValue(argument, Part.NUMBER)));
       case ARRAY ->
           new ArrayRef(
               Access.Space.GLOBAL,
               argument.element(),
-              to.add(Op.ARGUMENT, ValueType.LONG, argument.name()),
-              to.add(Op.ARGUMENT, ValueType.INT, argument.lengthName()),
+              to.add(Op.ARGUMENT, ValueType.LONG, address),
+              to.add(Op.ARGUMENT, ValueType.INT, length),
               argument.name());
       case SEGMENT ->
           new SegmentRef(
-              to.add(Op.ARGUMENT, ValueType.LONG, argument.name()),
-              to.add(Op.ARGUMENT, ValueType.LONG, argument.lengthName()),
+              to.add(Op.ARGUMENT, ValueType.LONG, address),
+              to.add(Op.ARGUMENT, ValueType.LONG, length),
               argument.name());
     };
   }

@@ -1,6 +1,7 @@
 package dev.athanor.engine.lift.emit;
 
 import dev.athanor.engine.lift.ir.Access;
+import dev.athanor.engine.lift.ir.ArgumentValue;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Intrinsic;
 import dev.athanor.engine.lift.ir.Op;
@@ -51,7 +52,7 @@ final class ValueEmitter {
           out.emit(
               "ld.param." + value.type().ptx().word(),
               operands.register(value),
-              new Address(new Symbol(value.attribute(String.class)), 0));
+              new Address(new Symbol(value.attribute(ArgumentValue.class).name()), 0));
       case SPECIAL ->
           out.emit("mov.u32", operands.register(value), value.attribute(SpecialRegister.class));
       case SHARED ->

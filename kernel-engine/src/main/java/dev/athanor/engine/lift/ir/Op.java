@@ -6,7 +6,7 @@ public enum Op {
   CONSTANT,
   /** A parameter of a block: the value that the edge into the block passes. */
   PHI,
-  /** A kernel parameter; the attribute is its name. */
+  /** A value that the launch passes; the attribute is an {@link ArgumentValue}. */
   ARGUMENT,
   /** A special register; the attribute is a {@code SpecialRegister}. */
   SPECIAL,

@@ -1,5 +1,6 @@
 package dev.athanor.engine.lift.optimize;
 
+import dev.athanor.engine.lift.ir.ArgumentValue;
 import dev.athanor.engine.lift.ir.Graph;
 import dev.athanor.engine.lift.ir.Intrinsic;
 import dev.athanor.engine.lift.ir.Op;
@@ -52,8 +53,9 @@ public final class WrittenArrays {
 
   private void collect(Value value, Set<String> roots, Set<Value> seen) {
     if (value.type() == ValueType.LONG && seen.add(value)) {
-      if (value.is(Op.ARGUMENT)) {
-        roots.add(value.attribute(String.class));
+      if (value.is(Op.ARGUMENT)
+          && value.attribute(ArgumentValue.class).part() == ArgumentValue.Part.ADDRESS) {
+        roots.add(value.attribute(ArgumentValue.class).name());
       }
       phis.of(value).forEach(each -> collect(each, roots, seen));
       if (!value.is(Op.LOAD)) {

@@ -1,6 +1,7 @@
 package dev.athanor.engine.lift.simplify;
 
 import dev.athanor.engine.lift.ir.Access;
+import dev.athanor.engine.lift.ir.ArgumentValue;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
@@ -12,9 +13,6 @@ public record Range(long least, long most) {
   private static final int DEPTH = 6;
   private static final Range INT = new Range(Integer.MIN_VALUE, Integer.MAX_VALUE);
   private static final Range LONG = new Range(Long.MIN_VALUE, Long.MAX_VALUE);
-
-  /** Suffix of the names of kernel parameters that are array lengths. */
-  public static final String LENGTH = "_length";
 
   public boolean isNonNegative() {
     return least >= 0;
@@ -36,7 +34,9 @@ public record Range(long least, long most) {
     return switch (value.op()) {
       case SPECIAL -> ofSpecial(value.attribute(SpecialRegister.class));
       case ARGUMENT ->
-          value.attribute(String.class).endsWith(LENGTH) ? new Range(0, Integer.MAX_VALUE) : all;
+          value.attribute(ArgumentValue.class).part() == ArgumentValue.Part.LENGTH
+              ? new Range(0, all.most)
+              : all;
       case LOAD -> ofElement(value.attribute(Access.class).element(), all);
       case NARROW -> ofElement(value.attribute(Element.class), all);
       case CONVERT -> value.input(0).type() == ValueType.INT ? of(value.input(0), depth - 1) : all;
