@@ -71,7 +71,7 @@ class ArchitectureTest {
           entry("lift.host", Set.of("device")),
           entry("lift.library", Set.of("lift")),
           entry("lift.ir", Set.of("ptx")),
-          entry("lift.refusal", Set.of("ptx")),
+          entry("lift.refusal", Set.of("ptx", "lift.ir")),
           entry("lift.simplify", Set.of("ptx", "lift.ir")),
           entry("lift.intrinsic", Set.of("ptx", "lift.ir")),
           entry(

@@ -18,6 +18,7 @@ import java.util.WeakHashMap;
 /**
  * A lifted kernel.
  *
+ * @param name in messages
  * @param arguments parameters of the Java method
  * @param written names of the arrays and segments that the kernel writes
  * @param sites places of checks, by the number in the fault record less one
@@ -26,6 +27,7 @@ import java.util.WeakHashMap;
  */
 record CompiledKernel(
     Module module,
+    String name,
     List<Argument> arguments,
     Set<String> written,
     List<Site> sites,

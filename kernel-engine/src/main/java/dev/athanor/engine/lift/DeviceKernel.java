@@ -147,7 +147,7 @@ public final class DeviceKernel {
     if (site > 0) {
       var found =
           CheckFailedException.of(
-              kernel.name(),
+              code.name(),
               code.sites().get(site - 1),
               record.get(ValueLayout.JAVA_LONG, 8),
               record.get(ValueLayout.JAVA_LONG, 16),

@@ -21,6 +21,6 @@ public @interface GpuKernel {
    */
   int[] blockSize() default {};
 
-  /** Name of the kernel in PTX; empty for the name of the method. */
+  /** Name of the kernel in PTX, an identifier; empty for the name of the method. */
   String name() default "";
 }

@@ -4,6 +4,7 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.lift.bytecode.Lifter;
 import dev.athanor.engine.lift.emit.KernelEmitter;
+import dev.athanor.engine.lift.ir.PtxNames;
 import dev.athanor.engine.lift.optimize.Optimizer;
 import dev.athanor.engine.lift.optimize.WrittenArrays;
 import dev.athanor.engine.lift.refusal.Declaration;
@@ -25,6 +26,7 @@ import java.util.stream.IntStream;
 public final class JavaKernel {
   private final Method method;
   private final String name;
+  private final String ptxName;
   private final List<Integer> blockShape;
   private final boolean debugged;
   private volatile Optional<CompiledKernel> checked = Optional.empty();
@@ -43,18 +45,24 @@ public final class JavaKernel {
           "%s.%s is no kernel; annotate it with @GpuKernel"
               .formatted(method.getDeclaringClass().getName(), method.getName()));
     }
+    refuse(Declaration.nameProblems(annotation.name()), method);
     name = annotation.name().isEmpty() ? method.getName() : annotation.name();
+    ptxName = annotation.name().isEmpty() ? PtxNames.encode(name) : name;
     blockShape = shape(annotation.blockSize(), method);
   }
 
-  private static List<Integer> shape(int[] extents, Method method) {
-    for (var problem : Declaration.blockProblems(Arrays.stream(extents).boxed().toList())) {
+  private static void refuse(List<Declaration.Problem> problems, Method method) {
+    for (var problem : problems) {
       throw new LiftException(
           problem.refusal(),
           Lifter.fileOf(method.getDeclaringClass()),
           method.getName(),
           problem.names().toArray());
     }
+  }
+
+  private static List<Integer> shape(int[] extents, Method method) {
+    refuse(Declaration.blockProblems(Arrays.stream(extents).boxed().toList()), method);
     if (extents.length == 0) {
       return List.of();
     }
@@ -76,9 +84,12 @@ public final class JavaKernel {
     return method;
   }
 
-  /** Returns the name in PTX. */
+  /**
+   * Returns the name in PTX: the declared name, or that of the method with {@code $} and four
+   * hexadecimal digits for each character that PTX does not allow.
+   */
   public String name() {
-    return name;
+    return ptxName;
   }
 
   /** Returns the declared shape of blocks; empty if each launch gives it. */
@@ -168,10 +179,11 @@ public final class JavaKernel {
     }
     DivergentBarriers.check(graph);
     var written = WrittenArrays.of(graph).names();
-    var emitted = KernelEmitter.emit(graph);
+    var emitted = KernelEmitter.emit(graph, ptxName);
     var compiled =
         new CompiledKernel(
             Module.of(emitted.kernel()),
+            name,
             graph.arguments(),
             written,
             emitted.sites(),

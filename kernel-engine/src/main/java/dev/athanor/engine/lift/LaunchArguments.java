@@ -49,7 +49,7 @@ final class LaunchArguments implements AutoCloseable {
     if (arguments.length != parameters.size()) {
       throw new IllegalArgumentException(
           "%s has %d parameters, got %d arguments"
-              .formatted(code.kernel().name(), parameters.size(), arguments.length));
+              .formatted(code.name(), parameters.size(), arguments.length));
     }
     var result = new LaunchArguments(code);
     result.checkAliases(arguments);
@@ -84,7 +84,7 @@ final class LaunchArguments implements AutoCloseable {
                       parameters.get(k).name(),
                       parameters.get(i).name(),
                       shared,
-                      code.kernel().name(),
+                      code.name(),
                       written.get()));
         }
       }
@@ -112,7 +112,7 @@ final class LaunchArguments implements AutoCloseable {
       Device device,
       Stream stream) {
     if (parameter.kind() == Kind.SCALAR) {
-      values.put(parameter.name(), scalar(parameter, given));
+      values.put(parameter.parameterName(), scalar(parameter, given));
     } else if (given instanceof Buffer buffer) {
       putMemory(parameter, buffer, buffer.bytes() / parameter.element().bytes());
     } else {
@@ -146,7 +146,7 @@ final class LaunchArguments implements AutoCloseable {
           "`%s` has %d elements; arrays of a kernel have at most %d"
               .formatted(parameter.name(), length, MAX_LENGTH));
     }
-    values.put(parameter.name(), Argument.of(buffer));
+    values.put(parameter.parameterName(), Argument.of(buffer));
     values.put(
         parameter.lengthName(),
         parameter.kind() == Kind.ARRAY ? Argument.of((int) length) : Argument.of(length));

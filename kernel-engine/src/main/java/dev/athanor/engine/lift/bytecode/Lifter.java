@@ -32,7 +32,7 @@ public final class Lifter {
   /**
    * Lifts a method.
    *
-   * @param name name of the kernel
+   * @param name name of the kernel in messages
    * @param blockShape three extents; empty if the launch determines them
    * @param checked whether array indices and divisors are checked
    * @param debugged whether lines and variables are marked for a debugger
@@ -85,7 +85,7 @@ public final class Lifter {
     var found = new ArrayList<Argument>();
     for (var type : method.getParameterTypes()) {
       int number = found.size();
-      var name = isAscii(names.get(number)) ? names.get(number) : "p" + number;
+      var name = names.get(number);
       if (type == MemorySegment.class) {
         found.add(new Argument(name, Argument.Kind.SEGMENT, Element.BYTE));
       } else {
@@ -96,10 +96,6 @@ public final class Lifter {
       }
     }
     return found;
-  }
-
-  private static boolean isAscii(String name) {
-    return name.matches("[A-Za-z][A-Za-z0-9_$]*");
   }
 
   private static Element element(Class<?> type) {

@@ -8,6 +8,7 @@ import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Graph;
 import dev.athanor.engine.lift.ir.Intrinsic;
 import dev.athanor.engine.lift.ir.Op;
+import dev.athanor.engine.lift.ir.PtxNames;
 import dev.athanor.engine.lift.ir.Relation;
 import dev.athanor.engine.lift.ir.SharedVariable;
 import dev.athanor.engine.lift.ir.Site;
@@ -250,7 +251,10 @@ final class Translation {
 
   /** Declares a shared array. */
   ArrayRef shared(Element element, int length) {
-    var name = length == SharedVariable.DYNAMIC ? "dynamic" : "shared" + graph.shared().size();
+    var name =
+        length == SharedVariable.DYNAMIC
+            ? PtxNames.DYNAMIC
+            : PtxNames.SHARED + graph.shared().size();
     var variable = new SharedVariable(name, element, length);
     if (!graph.shared().contains(variable)) {
       graph.shared().add(variable);

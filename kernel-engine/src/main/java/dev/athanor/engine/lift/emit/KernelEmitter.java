@@ -31,9 +31,10 @@ import org.jspecify.annotations.Nullable;
 public final class KernelEmitter {
 
   /** Name of the parameter that points to the fault record. */
-  public static final String FAULT = "fault_record";
+  public static final String FAULT = "$fault_record";
 
   private final Graph graph;
+  private final String name;
   private final RegisterFile out = new RegisterFile();
   private final Operands operands = new Operands(out);
   private final Map<Block, String> labels = new HashMap<>();
@@ -49,15 +50,20 @@ public final class KernelEmitter {
    */
   public record Emitted(Kernel kernel, List<Site> sites, SymbolTable symbols) {}
 
-  private KernelEmitter(Graph graph, Set<Edge> copiedEarly) {
+  private KernelEmitter(Graph graph, String name, Set<Edge> copiedEarly) {
     this.graph = graph;
+    this.name = name;
     this.copiedEarly = copiedEarly;
     values = new ValueEmitter(graph.name(), out, operands, uses(graph));
   }
 
-  /** Returns the kernel. Edges of the graph are split. */
-  public static Emitted emit(Graph graph) {
-    return new KernelEmitter(graph, splitEdges(graph)).run();
+  /**
+   * Returns the kernel. Edges of the graph are split.
+   *
+   * @param name of the kernel in PTX
+   */
+  public static Emitted emit(Graph graph, String name) {
+    return new KernelEmitter(graph, name, splitEdges(graph)).run();
   }
 
   private static Set<Value> uses(Graph graph) {
@@ -137,7 +143,7 @@ public final class KernelEmitter {
     out.endFrames();
     var sites = faults.finish();
     return new Emitted(
-        new Kernel(graph.name(), parameters(), shared(), List.of(), bounds(), out.statements()),
+        new Kernel(name, parameters(), shared(), List.of(), bounds(), out.statements()),
         sites,
         new SymbolTable(out.frames(), graph.methodsWithoutVariables()));
   }
@@ -187,7 +193,7 @@ public final class KernelEmitter {
     for (var argument : graph.arguments()) {
       found.add(
           new Kernel.Parameter(
-              argument.name(),
+              argument.parameterName(),
               switch (argument.kind()) {
                 case SCALAR -> argument.element().value().ptx();
                 case ARRAY, SEGMENT -> Type.U64;

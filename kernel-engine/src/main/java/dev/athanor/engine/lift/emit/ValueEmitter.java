@@ -52,7 +52,7 @@ final class ValueEmitter {
           out.emit(
               "ld.param." + value.type().ptx().word(),
               operands.register(value),
-              new Address(new Symbol(value.attribute(ArgumentValue.class).name()), 0));
+              new Address(new Symbol(value.attribute(ArgumentValue.class).parameterName()), 0));
       case SPECIAL ->
           out.emit("mov.u32", operands.register(value), value.attribute(SpecialRegister.class));
       case SHARED ->

@@ -14,12 +14,12 @@ public record ArgumentValue(Argument argument, Part part) {
   }
 
   /** Returns the name of the kernel parameter that holds the value. */
-  public String name() {
-    return part == Part.LENGTH ? argument.lengthName() : argument.name();
+  public String parameterName() {
+    return part == Part.LENGTH ? argument.lengthName() : argument.parameterName();
   }
 
   @Override
   public String toString() {
-    return name();
+    return parameterName();
   }
 }

@@ -55,7 +55,7 @@ public final class WrittenArrays {
     if (value.type() == ValueType.LONG && seen.add(value)) {
       if (value.is(Op.ARGUMENT)
           && value.attribute(ArgumentValue.class).part() == ArgumentValue.Part.ADDRESS) {
-        roots.add(value.attribute(ArgumentValue.class).name());
+        roots.add(value.attribute(ArgumentValue.class).argument().name());
       }
       phis.of(value).forEach(each -> collect(each, roots, seen));
       if (!value.is(Op.LOAD)) {

@@ -58,13 +58,17 @@ public final class KernelProcessor extends AbstractProcessor {
     declaration(method, extents(blockSize))
         .problems()
         .forEach(problem -> report(problem, method, annotation, blockSize));
+    var name = value(annotation, "name");
+    name.stream()
+        .flatMap(each -> Declaration.nameProblems(String.valueOf(each.getValue())).stream())
+        .forEach(problem -> report(problem, method, annotation, name));
   }
 
   private void report(
       Problem problem,
       ExecutableElement method,
       AnnotationMirror annotation,
-      List<AnnotationValue> blockSize) {
+      List<AnnotationValue> element) {
     var messager = processingEnv.getMessager();
     var message = problem.message();
     switch (problem.part()) {
@@ -72,9 +76,9 @@ public final class KernelProcessor extends AbstractProcessor {
       case PARAMETER ->
           messager.printMessage(
               Diagnostic.Kind.ERROR, message, method.getParameters().get(problem.index()));
-      case BLOCK_SIZE ->
+      case NAME, BLOCK_SIZE ->
           messager.printMessage(
-              Diagnostic.Kind.ERROR, message, method, annotation, blockSize.getFirst());
+              Diagnostic.Kind.ERROR, message, method, annotation, element.getFirst());
     }
   }
 

@@ -1,5 +1,6 @@
 package dev.athanor.engine.lift.refusal;
 
+import dev.athanor.engine.lift.ir.PtxNames;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -36,6 +37,7 @@ public record Declaration(
   public enum Part {
     METHOD,
     PARAMETER,
+    NAME,
     BLOCK_SIZE
   }
 
@@ -93,6 +95,13 @@ public record Declaration(
       var refusal = type.endsWith("[]") ? Refusal.OBJECT_ARRAY : Refusal.PARAMETER_TYPE;
       found.add(new Problem(refusal, Part.PARAMETER, index, names));
     }
+  }
+
+  /** Returns what is wrong with the name that an annotation gives a kernel; it may be empty. */
+  public static List<Problem> nameProblems(String name) {
+    return name.isEmpty() || PtxNames.isDeclarable(name)
+        ? List.of()
+        : List.of(new Problem(Refusal.KERNEL_NAME, Part.NAME, 0, List.of(name)));
   }
 
   /** Returns what is wrong with the extents of a block. */

@@ -72,6 +72,9 @@ public enum Refusal {
   GENERIC("the kernel has type parameters", "write one method for each type"),
   VARARGS("the parameter %s takes a variable number of arguments", "declare it as an array"),
   THROWS("the kernel has a throws clause, and a GPU thread has no exceptions", "remove it"),
+  KERNEL_NAME(
+      "the name `%s` is no identifier of PTX",
+      "use ASCII letters, digits, _ and $, and start with a letter; WARP_SZ and dynamic are reserved"),
   BLOCK_RANK("blockSize has %s extents", "give one to three, for x, y and z"),
   BLOCK_EXTENT("blockSize has the extent %s", "give extents of 1 or more"),
   BLOCK_THREADS("blockSize makes %s threads", "give extents with a product of at most 1024"),

@@ -77,6 +77,7 @@ class KernelProcessorTest {
           @GpuKernel(blockSize = {8, -8}) static void k() {} | 24: blockSize has the extent -8; give extents of 1 or more
           @GpuKernel(blockSize = {1, 1, 65}) static void k() {} | 24: blockSize has the z extent 65; give a z extent of at most 64
           @GpuKernel(blockSize = {1, 1, 1, 1}) static void k() {} | 24: blockSize has 4 extents; give one to three, for x, y and z
+          @GpuKernel(name = "add.v2") static void k() {} | 19: the name `add.v2` is no identifier of PTX; use ASCII letters, digits, _ and $, and start with a letter; WARP_SZ and dynamic are reserved
           """)
   void anErrorIsAtItsElement(String declaration, String expected) {
     assertThat(errors(declaration)).containsExactly("3:" + expected);
