@@ -9,8 +9,7 @@ import dev.athanor.engine.lift.ir.Effect;
  * {@code cp.async}). Each call of {@code copy} copies 16 bytes, from and to an index whose element
  * starts at a multiple of 16 bytes. {@link #commit} makes a group of the copies of this thread
  * since the last group, and {@link #await} waits for groups; then {@link Gpu#barrier} shows the
- * copied elements to the other threads. Plain Java copies at once. Launches with checks check the
- * first element of a copy only. The methods need sm_80.
+ * copied elements to the other threads. Plain Java copies at once. The methods need sm_80.
  */
 public final class AsyncCopy {
 
@@ -20,9 +19,9 @@ public final class AsyncCopy {
   @Lowered(by = AsyncCopyLowerings.class, method = "copy", effect = Effect.WRITE)
   public static void copy(
       byte[] shared,
-      @Lowered.Index int to,
+      @Lowered.Index(elements = 16) int to,
       @Lowered.ReadOnly byte[] source,
-      @Lowered.Index int from) {
+      @Lowered.Index(elements = 16) int from) {
     System.arraycopy(source, from, shared, to, 16);
   }
 
@@ -30,9 +29,9 @@ public final class AsyncCopy {
   @Lowered(by = AsyncCopyLowerings.class, method = "copy", effect = Effect.WRITE)
   public static void copy(
       short[] shared,
-      @Lowered.Index int to,
+      @Lowered.Index(elements = 8) int to,
       @Lowered.ReadOnly short[] source,
-      @Lowered.Index int from) {
+      @Lowered.Index(elements = 8) int from) {
     System.arraycopy(source, from, shared, to, 8);
   }
 
@@ -40,9 +39,9 @@ public final class AsyncCopy {
   @Lowered(by = AsyncCopyLowerings.class, method = "copy", effect = Effect.WRITE)
   public static void copy(
       int[] shared,
-      @Lowered.Index int to,
+      @Lowered.Index(elements = 4) int to,
       @Lowered.ReadOnly int[] source,
-      @Lowered.Index int from) {
+      @Lowered.Index(elements = 4) int from) {
     System.arraycopy(source, from, shared, to, 4);
   }
 
@@ -50,9 +49,9 @@ public final class AsyncCopy {
   @Lowered(by = AsyncCopyLowerings.class, method = "copy", effect = Effect.WRITE)
   public static void copy(
       float[] shared,
-      @Lowered.Index int to,
+      @Lowered.Index(elements = 4) int to,
       @Lowered.ReadOnly float[] source,
-      @Lowered.Index int from) {
+      @Lowered.Index(elements = 4) int from) {
     System.arraycopy(source, from, shared, to, 4);
   }
 
@@ -60,9 +59,9 @@ public final class AsyncCopy {
   @Lowered(by = AsyncCopyLowerings.class, method = "copy", effect = Effect.WRITE)
   public static void copy(
       long[] shared,
-      @Lowered.Index int to,
+      @Lowered.Index(elements = 2) int to,
       @Lowered.ReadOnly long[] source,
-      @Lowered.Index int from) {
+      @Lowered.Index(elements = 2) int from) {
     System.arraycopy(source, from, shared, to, 2);
   }
 
@@ -70,9 +69,9 @@ public final class AsyncCopy {
   @Lowered(by = AsyncCopyLowerings.class, method = "copy", effect = Effect.WRITE)
   public static void copy(
       double[] shared,
-      @Lowered.Index int to,
+      @Lowered.Index(elements = 2) int to,
       @Lowered.ReadOnly double[] source,
-      @Lowered.Index int from) {
+      @Lowered.Index(elements = 2) int from) {
     System.arraycopy(source, from, shared, to, 2);
   }
 

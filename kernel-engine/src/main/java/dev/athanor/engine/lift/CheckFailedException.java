@@ -4,9 +4,9 @@ import dev.athanor.engine.lift.ir.Site;
 import dev.athanor.engine.ptx.Source;
 
 /**
- * A thread used an array index that is out of bounds, or divided an integer by zero. The thread
- * left the kernel there; other threads may have gone on, so the contents of written arrays are
- * undefined.
+ * A thread used an array index that is out of bounds, divided an integer by zero, or clamped a
+ * number to bounds that are not in order. The thread left the kernel there; other threads may have
+ * gone on, so the contents of written arrays are undefined.
  */
 public final class CheckFailedException extends RuntimeException {
   private final transient Source source;
@@ -19,10 +19,12 @@ public final class CheckFailedException extends RuntimeException {
   static CheckFailedException of(
       String kernel, Site site, long index, long length, int[] thread, int[] block) {
     var what =
-        site.array().equals(Site.DIVISION)
-            ? "integer division by zero"
-            : "index %d is out of bounds for `%s`, which has %d elements"
-                .formatted(index, site.array(), length);
+        switch (site.kind()) {
+          case DIVISION -> "integer division by zero";
+          case CLAMP -> "Math.clamp needs min <= max, and no NaN";
+          case ELEMENTS -> outside(site, "index", "indices", index, length, "elements");
+          case BYTES -> outside(site, "byte", "bytes", index, length, "bytes");
+        };
     var origin = site.source().origin();
     return new CheckFailedException(
         "%s: %s, in thread (%d, %d, %d) of block (%d, %d, %d) of %s"
@@ -37,6 +39,16 @@ public final class CheckFailedException extends RuntimeException {
                 block[2],
                 kernel),
         origin == null ? site.source() : origin);
+  }
+
+  private static String outside(
+      Site site, String one, String several, long first, long length, String unit) {
+    var accessed =
+        site.count() == 1
+            ? "%s %d is".formatted(one, first)
+            : "%s %d to %d are".formatted(several, first, first + site.count() - 1);
+    return "%s out of bounds for `%s`, which has %d %s"
+        .formatted(accessed, site.array(), length, unit);
   }
 
   /** Returns the line of Java; for a check in the library, the line that calls the library. */

@@ -113,18 +113,18 @@ public final class WarpMatrix {
    * @param index of lane {@code 8m + r}: where row {@code r} of matrix {@code m} starts
    */
   @Lowered(by = MatrixLowerings.class, method = "loadFour", effect = Effect.CONVERGENT)
-  private static A16x16 loadMatrices(short[] shared, @Lowered.Index int index) {
+  private static A16x16 loadMatrices(short[] shared, @Lowered.Index(elements = 8) int index) {
     return new A16x16(
         row(shared, index, 0), row(shared, index, 1), row(shared, index, 2), row(shared, index, 3));
   }
 
   @Lowered(by = MatrixLowerings.class, method = "loadTwo", effect = Effect.CONVERGENT)
-  private static B16x8 loadTwo(short[] shared, @Lowered.Index int index) {
+  private static B16x8 loadTwo(short[] shared, @Lowered.Index(elements = 8) int index) {
     return new B16x8(row(shared, index, 0), row(shared, index, 1));
   }
 
   @Lowered(by = MatrixLowerings.class, method = "loadTwoTransposed", effect = Effect.CONVERGENT)
-  private static B16x8 loadTwoTransposed(short[] shared, @Lowered.Index int index) {
+  private static B16x8 loadTwoTransposed(short[] shared, @Lowered.Index(elements = 8) int index) {
     return new B16x8(column(shared, index, 0), column(shared, index, 1));
   }
 

@@ -249,7 +249,8 @@ class WarpMatrixTest {
       var kernel = Kernels.of(WarpMatrixTest::copiesBeyondTheEnd).on(device).checked(true);
       assertThatThrownBy(() -> kernel.launch(ONE, new float[100], new float[32]))
           .isInstanceOf(CheckFailedException.class)
-          .hasMessageContaining("is out of bounds for `x`, which has 100 elements");
+          .hasMessageContaining(
+              "are out of bounds for `x`, which has 100 elements");
     }
   }
 }

@@ -16,6 +16,7 @@ import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Relation;
 import dev.athanor.engine.lift.ir.SharedVariable;
+import dev.athanor.engine.lift.ir.Site;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
 import dev.athanor.engine.lift.refusal.LiftException;
@@ -147,6 +148,14 @@ final class CallTranslator {
               to.add(Op.BITCAST, Translation.type(callee.result()), null, numbers(arguments)));
       case Meaning.OfInstructions(var intrinsic) ->
           lowered.call(intrinsic, callee.type, arguments, frame);
+      case Meaning.OfDivision(var intrinsic) -> {
+        to.checkDivisor(number(arguments.get(1)));
+        lowered.call(intrinsic, callee.type, arguments, frame);
+      }
+      case Meaning.OfClamp(var library) -> {
+        to.checkBounds(number(arguments.get(1)), number(arguments.get(2)));
+        return library(callee, library, arguments, narrowed, frame);
+      }
       case Meaning.OfLibrary library -> {
         return library(callee, library, arguments, narrowed, frame);
       }
@@ -272,8 +281,12 @@ final class CallTranslator {
     }
     var index = number(arguments.get(1));
     int size = byElement ? element.bytes() : 1;
-    var limit = to.add(Op.DIV, ValueType.LONG, null, segment.bytes(), Value.constant((long) size));
-    to.checkIndex(segment.name(), index, limit);
+    var length = to.add(Op.DIV, ValueType.LONG, null, segment.bytes(), Value.constant((long) size));
+    var site =
+        byElement
+            ? new Site(Site.Kind.ELEMENTS, segment.name(), 1, to.source())
+            : new Site(Site.Kind.BYTES, segment.name(), element.bytes(), to.source());
+    to.checkRange(site, index, length);
     var address = to.add(Op.ADDRESS, ValueType.LONG, size, segment.pointer(), index);
     var access = new Access(Access.Space.GLOBAL, element);
     if (callee.name.startsWith("get")) {

@@ -70,11 +70,13 @@ final class LoweredCalls {
   private Intrinsic.Signature signature(
       MethodModel model, Intrinsic intrinsic, String name, MethodTypeDesc type, String caller) {
     var vectors = new ArrayList<Integer>();
+    var elements = new ArrayList<Integer>();
     var written = new HashSet<Integer>();
     int inputs = 0;
     for (int i = 0; i < type.parameterCount(); i++) {
       var parameter = type.parameterType(i);
       int length = 0;
+      int accessed = 0;
       if (parameter.isArray()) {
         if (!isIndex(model, i + 1, type)) {
           throw refuse(name, "parameter " + (i + 1), parameter, caller);
@@ -84,6 +86,7 @@ final class LoweredCalls {
           written.add(inputs);
         }
         i++;
+        accessed = LoweredMethods.elements(model, i);
       } else if (!parameter.isPrimitive()) {
         length = components(parameter).size();
         if (length == 0) {
@@ -91,6 +94,7 @@ final class LoweredCalls {
         }
       }
       vectors.add(length);
+      elements.add(accessed);
       inputs += Math.max(1, length);
     }
     var result = type.returnType();
@@ -99,6 +103,7 @@ final class LoweredCalls {
     }
     return new Intrinsic.Signature(
         vectors,
+        elements,
         components(result).stream().map(each -> Translation.type(each.descriptorSymbol())).toList(),
         written);
   }
@@ -136,11 +141,13 @@ final class LoweredCalls {
   /** Appends a call, and pushes its result. */
   void call(Intrinsic intrinsic, MethodTypeDesc type, List<JavaValue> arguments, Frame frame) {
     var inputs = new ArrayList<Value>();
-    for (int i = 0; i < arguments.size(); i++) {
+    int operand = 0;
+    for (int i = 0; i < arguments.size(); i++, operand++) {
       switch (arguments.get(i)) {
         case ArrayRef array -> {
           i++;
-          inputs.add(to.element(array, Translation.number(arguments.get(i))));
+          int elements = intrinsic.signature().elements().get(operand);
+          inputs.add(to.element(array, Translation.number(arguments.get(i)), elements));
         }
         case RecordRef object ->
             components(type.parameterType(i))

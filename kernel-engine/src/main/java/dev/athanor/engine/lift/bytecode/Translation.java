@@ -220,33 +220,66 @@ final class Translation {
 
   /** Returns the address of an array element, after the check of its index. */
   Value element(ArrayRef array, Value index) {
-    checkIndex(array.name(), index, array.length());
+    return element(array, index, 1);
+  }
+
+  /**
+   * Returns the address of the first of several elements, after the check that the array has all.
+   */
+  Value element(ArrayRef array, Value index, int count) {
+    checkRange(new Site(Site.Kind.ELEMENTS, array.name(), count, source), index, array.length());
     return add(Op.ADDRESS, array.pointer().type(), array.element().bytes(), array.pointer(), index);
   }
 
-  /** Checks an index, if the kernel is checked. */
-  void checkIndex(String array, Value index, Value length) {
-    if (checked) {
-      add(Op.CHECK, ValueType.VOID, new Site(array, source), index, length);
+  /** Checks that the elements or bytes from an index on exist, if the kernel is checked. */
+  void checkRange(Site site, Value index, Value length) {
+    if (!checked) {
+      return;
     }
+    if (site.count() == 1) {
+      add(Op.CHECK, ValueType.VOID, site, index, length);
+      return;
+    }
+    var type = length.type();
+    var starts = add(Op.SUB, type, null, length, literal(type, site.count() - 1));
+    var limit = add(Op.MAX, type, null, starts, literal(type, 0));
+    add(Op.CHECK, ValueType.VOID, site, index, limit, length);
+  }
+
+  private static Value literal(ValueType type, int number) {
+    return type == ValueType.LONG ? Value.constant((long) number) : Value.constant(number);
   }
 
   /** Checks the divisor of an integer division, if the kernel is checked. */
   void checkDivisor(Value divisor) {
     if (checked && !(divisor.isIntegerConstant() && divisor.integer() != 0)) {
-      var zero =
-          compare(
-              Relation.EQ,
-              divisor,
-              Value.constant(
-                  divisor.type(), divisor.type() == ValueType.LONG ? (Object) 0L : (Object) 0));
-      add(
-          Op.CHECK,
-          ValueType.VOID,
-          new Site(Site.DIVISION, source),
-          toInt(zero),
-          Value.constant(1));
+      refuse(Site.Kind.DIVISION, compare(Relation.EQ, divisor, literal(divisor.type(), 0)));
     }
+  }
+
+  /** Checks that the bounds of a clamp are in order, if the kernel is checked. */
+  void checkBounds(Value least, Value most) {
+    if (checked) {
+      var reversed = compare(Relation.LE.negated(least.type()), least, most);
+      refuse(
+          Site.Kind.CLAMP,
+          least.type().isFloating()
+              ? add(Op.OR, ValueType.BOOL, null, reversed, areReversedZeros(least, most))
+              : reversed);
+    }
+  }
+
+  /** Returns whether numbers are 0.0 and -0.0. */
+  private Value areReversedZeros(Value least, Value most) {
+    var type = least.type() == ValueType.DOUBLE ? ValueType.LONG : ValueType.INT;
+    var bits =
+        compare(Relation.GT, add(Op.BITCAST, type, null, least), add(Op.BITCAST, type, null, most));
+    return add(Op.AND, ValueType.BOOL, null, bits, compare(Relation.EQ, least, most));
+  }
+
+  /** Reports a fault if a condition holds. */
+  private void refuse(Site.Kind kind, Value condition) {
+    add(Op.CHECK, ValueType.VOID, Site.of(kind, source), toInt(condition), Value.constant(1));
   }
 
   /** Declares a shared array. */

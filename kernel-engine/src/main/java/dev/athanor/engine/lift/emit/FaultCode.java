@@ -49,10 +49,11 @@ final class FaultCode {
 
   void check(Value value) {
     var index = operands.of(value.input(0));
-    var length = operands.of(value.input(1));
+    var limit = operands.of(value.input(1));
     boolean isLong = value.input(0).type() == ValueType.LONG;
-    var failed = out.result(Type.PRED, "setp.hs." + (isLong ? "u64" : "u32"), index, length);
+    var failed = out.result(Type.PRED, "setp.hs." + (isLong ? "u64" : "u32"), index, limit);
     out.branch(new Guard(failed, false), "$fault" + failures.size());
+    var length = operands.of(value.inputs().getLast());
     failures.add(new Failure(value.attribute(Site.class), index, length, isLong));
   }
 

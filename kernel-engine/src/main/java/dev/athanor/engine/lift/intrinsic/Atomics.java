@@ -14,7 +14,7 @@ import java.util.Set;
 /** Atomic read-modify-write operations on an element of an array; relaxed. */
 public final class Atomics {
   private static final Intrinsic.Signature WRITES_FIRST_INPUT =
-      new Intrinsic.Signature(List.of(), List.of(), Set.of(0));
+      new Intrinsic.Signature(List.of(), List.of(), List.of(), Set.of(0));
 
   private Atomics() {}
 

@@ -72,19 +72,24 @@ public final class Intrinsics {
     return new Meaning.OfInstructions(new Intrinsic(name, effect, lowering));
   }
 
+  private static Meaning divides(String opcode) {
+    return new Meaning.OfDivision(new Intrinsic(opcode, NONE, onArguments(opcode)));
+  }
+
   /** Returns one instruction on the arguments. */
   private static Meaning one(String opcode) {
-    return emits(
-        opcode,
-        NONE,
-        (out, d, a) -> {
-          var operands = new Operand[a.size() + 1];
-          operands[0] = d;
-          for (int i = 0; i < a.size(); i++) {
-            operands[i + 1] = a.get(i);
-          }
-          out.emit(opcode, operands);
-        });
+    return emits(opcode, NONE, onArguments(opcode));
+  }
+
+  private static Intrinsic.Lowering onArguments(String opcode) {
+    return (out, d, a) -> {
+      var operands = new Operand[a.size() + 1];
+      operands[0] = d;
+      for (int i = 0; i < a.size(); i++) {
+        operands[i + 1] = a.get(i);
+      }
+      out.emit(opcode, operands);
+    };
   }
 
   static {
@@ -156,9 +161,10 @@ public final class Intrinsics {
     for (var op : new Op[] {Op.ABS, Op.MIN, Op.MAX, Op.FMA, Op.SQRT, Op.FLOOR, Op.CEIL, Op.RINT}) {
       java("Math", op.name().toLowerCase(Locale.ROOT), new Meaning.OfOp(op));
     }
-    for (var name : Arrays.asList("floorMod", "floorDiv", "clamp", "signum", "round")) {
+    for (var name : Arrays.asList("floorMod", "floorDiv", "signum", "round")) {
       java("Math", name, new Meaning.OfLibrary(LIBRARY));
     }
+    java("Math", "clamp", new Meaning.OfClamp(new Meaning.OfLibrary(LIBRARY)));
     for (var name : Arrays.asList("exp", "log", "tanh", "pow")) {
       java("Math", name, new Meaning.OfLibrary("dev/athanor/engine/lift/library/Exponentials"));
     }
@@ -211,7 +217,7 @@ public final class Intrinsics {
     java(type, "bitCount", one("popc.b" + bits));
     java(type, "numberOfLeadingZeros", one("clz.b" + bits));
     java(type, "reverse", one("brev.b" + bits));
-    java(type, "divideUnsigned", one("div.u" + bits));
-    java(type, "remainderUnsigned", one("rem.u" + bits));
+    java(type, "divideUnsigned", divides("div.u" + bits));
+    java(type, "remainderUnsigned", divides("rem.u" + bits));
   }
 }

@@ -54,12 +54,15 @@ public @interface Lowered {
 
   /**
    * Marks the index of an element of the array that precedes it. In launches with checks, the index
-   * is checked as that of an access to this element.
+   * is checked as that of an access to this element and those that follow it.
    */
   @Documented
   @Retention(RetentionPolicy.RUNTIME)
   @Target(ElementType.PARAMETER)
-  @interface Index {}
+  @interface Index {
+    /** Number of elements that the instructions access, from this one on. */
+    int elements() default 1;
+  }
 
   /** Marks an array that the instructions do not write, although their effect is to write. */
   @Documented

@@ -43,11 +43,28 @@ public final class LoweredMethods {
   /** Returns whether a parameter, by its number, has an annotation. */
   public static boolean hasAnnotation(
       MethodModel method, int parameter, Class<? extends Annotation> type) {
+    return annotation(method, parameter, type).isPresent();
+  }
+
+  /** Returns the elements that are accessed from an index on, a parameter by its number. */
+  public static int elements(MethodModel method, int parameter) {
+    return annotation(method, parameter, Lowered.Index.class).stream()
+        .flatMap(index -> index.elements().stream())
+        .map(AnnotationElement::value)
+        .filter(AnnotationValue.OfInt.class::isInstance)
+        .mapToInt(value -> ((AnnotationValue.OfInt) value).intValue())
+        .findFirst()
+        .orElse(1);
+  }
+
+  private static Optional<java.lang.classfile.Annotation> annotation(
+      MethodModel method, int parameter, Class<? extends Annotation> type) {
     return method.findAttribute(Attributes.runtimeVisibleParameterAnnotations()).stream()
         .map(attribute -> attribute.parameterAnnotations())
         .filter(parameters -> parameter < parameters.size())
         .flatMap(parameters -> parameters.get(parameter).stream())
-        .anyMatch(annotation -> isA(annotation, type));
+        .filter(annotation -> isA(annotation, type))
+        .findFirst();
   }
 
   private static boolean isA(

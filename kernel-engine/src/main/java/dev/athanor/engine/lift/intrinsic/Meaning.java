@@ -29,6 +29,12 @@ public sealed interface Meaning {
   /** Instructions of the table. */
   record OfInstructions(Intrinsic intrinsic) implements Meaning {}
 
+  /** Instructions that divide by the second argument, an integer. */
+  record OfDivision(Intrinsic intrinsic) implements Meaning {}
+
+  /** A clamp to the bounds that are the second and third argument. */
+  record OfClamp(OfLibrary method) implements Meaning {}
+
   /**
    * A method of the same name and descriptor in another class, which is inlined.
    *

@@ -18,13 +18,21 @@ public record Intrinsic(String name, Effect effect, Signature signature, Lowerin
    *     for a single input; empty if all inputs are single
    * @param results the types of the elements of a result that is a vector; empty if the call has
    *     one result or none
+   * @param elements for each argument of the lowering, the number of elements that are accessed
+   *     from an address on, or 0 if it is no address; empty if none is
    * @param written the inputs that are addresses of memory that the instructions write
    */
-  public record Signature(List<Integer> vectors, List<ValueType> results, Set<Integer> written) {
-    private static final Signature SCALARS = new Signature(List.of(), List.of(), Set.of());
+  public record Signature(
+      List<Integer> vectors,
+      List<Integer> elements,
+      List<ValueType> results,
+      Set<Integer> written) {
+    private static final Signature SCALARS =
+        new Signature(List.of(), List.of(), List.of(), Set.of());
 
     public Signature {
       vectors = List.copyOf(vectors);
+      elements = List.copyOf(elements);
       results = List.copyOf(results);
       written = Set.copyOf(written);
     }

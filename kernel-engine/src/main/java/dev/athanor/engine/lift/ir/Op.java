@@ -57,7 +57,10 @@ public enum Op {
   LOAD,
   /** Stores to an address (inputs: address, values); the attribute is an {@link Access}. */
   STORE,
-  /** Reports a fault unless input 0 is in [0, input 1); the attribute is a {@link Site}. */
+  /**
+   * Reports a fault unless input 0 is in [0, input 1); the attribute is a {@link Site}. The last
+   * input is the length in the report.
+   */
   CHECK,
   /** An instruction sequence; the attribute is an {@link Intrinsic}. */
   CALL,
