@@ -68,7 +68,7 @@ class ArchitectureTest {
                   "lift.refusal",
                   "lift.emit")),
           entry("lift.processor", Set.of("lift", "lift.refusal")),
-          entry("lift.host", Set.of("device")),
+          entry("lift.host", Set.of("device", "lift.refusal")),
           entry("lift.library", Set.of("lift")),
           entry("lift.ir", Set.of("ptx")),
           entry("lift.refusal", Set.of("ptx", "lift.ir")),

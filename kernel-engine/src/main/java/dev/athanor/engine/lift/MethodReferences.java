@@ -1,5 +1,6 @@
 package dev.athanor.engine.lift;
 
+import dev.athanor.engine.lift.refusal.OpenPackages;
 import java.lang.invoke.MethodType;
 import java.lang.invoke.SerializedLambda;
 import java.lang.reflect.InaccessibleObjectException;
@@ -25,8 +26,12 @@ final class MethodReferences {
       }
     } catch (ReflectiveOperationException | InaccessibleObjectException e) {
       throw new IllegalArgumentException(
-          "cannot find the method of %s; use Kernels.of(Class, String)"
-              .formatted(reference.getClass().getName()),
+          "cannot find the method of %s; %suse Kernels.of(Class, String)"
+              .formatted(
+                  reference.getClass().getName(),
+                  reference.getClass().getModule().isNamed()
+                      ? OpenPackages.request(reference.getClass()) + ", or "
+                      : ""),
           e);
     }
     throw new IllegalArgumentException(

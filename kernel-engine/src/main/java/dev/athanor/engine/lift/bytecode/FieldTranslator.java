@@ -8,11 +8,13 @@ import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
 import dev.athanor.engine.lift.refusal.LiftException;
+import dev.athanor.engine.lift.refusal.OpenPackages;
 import dev.athanor.engine.lift.refusal.Refusal;
 import java.lang.classfile.instruction.FieldInstruction;
 import java.lang.classfile.instruction.NewObjectInstruction;
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Field;
+import java.lang.reflect.InaccessibleObjectException;
 import java.lang.reflect.Modifier;
 import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
@@ -112,16 +114,24 @@ final class FieldTranslator {
       if (!Modifier.isFinal(field.getModifiers())) {
         throw refuse(Refusal.STATIC_FIELD, name);
       }
-      if (!Modifier.isPublic(field.getModifiers())
-          || !Modifier.isPublic(field.getDeclaringClass().getModifiers())) {
-        field.setAccessible(true);
-      }
-      return field.get(null);
+      return value(field, name);
     } catch (LinkageError e) {
       var cause = e.getCause() == null ? e : e.getCause();
       throw refuse(Refusal.STATIC_INITIALIZER, name, cause);
     } catch (ReflectiveOperationException e) {
       throw refuse(Refusal.STATIC_OBJECT, name);
+    }
+  }
+
+  private @Nullable Object value(Field field, String name) throws ReflectiveOperationException {
+    var owner = field.getDeclaringClass();
+    try {
+      if (!Modifier.isPublic(field.getModifiers()) || !Modifier.isPublic(owner.getModifiers())) {
+        field.setAccessible(true);
+      }
+      return field.get(null);
+    } catch (IllegalAccessException | InaccessibleObjectException e) {
+      throw refuse(Refusal.CLOSED_PACKAGE, name, OpenPackages.request(owner));
     }
   }
 

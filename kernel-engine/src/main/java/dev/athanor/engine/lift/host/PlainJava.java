@@ -3,6 +3,7 @@ package dev.athanor.engine.lift.host;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report.Index;
+import dev.athanor.engine.lift.refusal.OpenPackages;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -115,7 +116,9 @@ public final class PlainJava {
       return MethodHandles.insertArguments(handle.asFixedArity(), 0, arguments);
     } catch (IllegalAccessException | InaccessibleObjectException denied) {
       throw new IllegalArgumentException(
-          "cannot launch %s: %s".formatted(name, denied.getMessage()), denied);
+          "cannot launch %s: its package is not open; %s"
+              .formatted(name, OpenPackages.request(kernel.getDeclaringClass())),
+          denied);
     }
   }
 

@@ -59,6 +59,8 @@ public enum Refusal {
   STATIC_OBJECT(
       "the constant %s is not a number",
       "pass it as a parameter if it is an array, or use numbers"),
+  CLOSED_PACKAGE(
+      "the package of the constant %s is not open: %s", "or pass the value as a parameter"),
   STATIC_INITIALIZER("the class of %s cannot be initialized: %s", "mend its static initializer"),
   INSTANCE_FIELD("%s is a field of an object", "pass its value as a parameter"),
   FIELD_WRITE("the field %s is written", "write the value to an array parameter"),
