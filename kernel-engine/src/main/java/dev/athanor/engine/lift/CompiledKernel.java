@@ -36,12 +36,14 @@ record CompiledKernel(
 
   CompiledKernel(
       Module module,
+      String name,
       List<Argument> arguments,
       Set<String> written,
       List<Site> sites,
       SymbolTable symbols) {
     this(
         module,
+        name,
         arguments,
         written,
         sites,

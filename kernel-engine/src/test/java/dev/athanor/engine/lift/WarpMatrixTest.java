@@ -249,8 +249,7 @@ class WarpMatrixTest {
       var kernel = Kernels.of(WarpMatrixTest::copiesBeyondTheEnd).on(device).checked(true);
       assertThatThrownBy(() -> kernel.launch(ONE, new float[100], new float[32]))
           .isInstanceOf(CheckFailedException.class)
-          .hasMessageContaining(
-              "are out of bounds for `x`, which has 100 elements");
+          .hasMessageContaining("are out of bounds for `x`, which has 100 elements");
     }
   }
 }
