@@ -356,17 +356,17 @@ class Refused {
 
   @GpuKernel
   static void random(float[] a) {
-    a[0] = (float) Math.random(); // refused: Math.random has no meaning on a GPU; kernels can call Math.abs, ceil, clamp, cos, exp, floor, floorDiv, floorMod, fma, log, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tanh, unsignedMultiplyHigh; use one of these, or write a static method (in random)
+    a[0] = (float) Math.random(); // refused: Math.random has no meaning on a GPU; kernels can call Math.abs, acos, asin, atan, atan2, cbrt, ceil, clamp, copySign, cos, exp, expm1, floor, floorDiv, floorMod, fma, hypot, log, log10, log1p, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tan, tanh, toDegrees, toRadians, unsignedMultiplyHigh; use one of these, or write a static method (in random)
   }
 
   @GpuKernel
   static void unknownFunction(double[] a) {
-    a[0] = Math.cbrt(a[0]); // refused: Math.cbrt has no meaning on a GPU; kernels can call Math.abs, ceil, clamp, cos, exp, floor, floorDiv, floorMod, fma, log, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tanh, unsignedMultiplyHigh; use one of these, or write a static method (in unknownFunction)
+    a[0] = Math.sinh(a[0]); // refused: Math.sinh has no meaning on a GPU; kernels can call Math.abs, acos, asin, atan, atan2, cbrt, ceil, clamp, copySign, cos, exp, expm1, floor, floorDiv, floorMod, fma, hypot, log, log10, log1p, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tan, tanh, toDegrees, toRadians, unsignedMultiplyHigh; use one of these, or write a static method (in unknownFunction)
   }
 
   @GpuKernel
   static void exactAddition(int[] a) {
-    a[0] = Math.addExact(a[0], 1); // refused: Math.addExact has no meaning on a GPU; kernels can call Math.abs, ceil, clamp, cos, exp, floor, floorDiv, floorMod, fma, log, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tanh, unsignedMultiplyHigh; use one of these, or write a static method (in exactAddition)
+    a[0] = Math.addExact(a[0], 1); // refused: Math.addExact has no meaning on a GPU; kernels can call Math.abs, acos, asin, atan, atan2, cbrt, ceil, clamp, copySign, cos, exp, expm1, floor, floorDiv, floorMod, fma, hypot, log, log10, log1p, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tan, tanh, toDegrees, toRadians, unsignedMultiplyHigh; use one of these, or write a static method (in exactAddition)
   }
 
   @GpuKernel
@@ -1066,7 +1066,7 @@ class Refused {
 
   @GpuKernel
   static void strictFunction(double[] a) {
-    a[0] = StrictMath.cbrt(a[0]); // refused: StrictMath.cbrt has no meaning on a GPU; kernels can call StrictMath.abs, ceil, clamp, cos, exp, floor, floorDiv, floorMod, fma, log, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tanh, unsignedMultiplyHigh; use one of these, or write a static method (in strictFunction)
+    a[0] = StrictMath.sinh(a[0]); // refused: StrictMath.sinh has no meaning on a GPU; kernels can call StrictMath.abs, acos, asin, atan, atan2, cbrt, ceil, clamp, copySign, cos, exp, expm1, floor, floorDiv, floorMod, fma, hypot, log, log10, log1p, max, min, multiplyHigh, pow, rint, round, signum, sin, sqrt, tan, tanh, toDegrees, toRadians, unsignedMultiplyHigh; use one of these, or write a static method (in strictFunction)
   }
 
   @GpuKernel

@@ -76,6 +76,49 @@ class MathOnDeviceTest {
     }
   }
 
+  @GpuKernel(blockSize = 1)
+  static void others(double[] x, double[] result, float[] floats) {
+    for (int i = 0; i < x.length; i++) {
+      double v = x[i];
+      int at = 14 * i;
+      result[at] = Math.tan(v);
+      result[at + 1] = Math.atan(v);
+      result[at + 2] = Math.asin(v);
+      result[at + 3] = Math.acos(v);
+      result[at + 4] = Math.log10(v);
+      result[at + 5] = Math.log1p(v);
+      result[at + 6] = Math.expm1(v);
+      result[at + 7] = Math.cbrt(v);
+      result[at + 8] = Math.atan2(v, 0.3);
+      result[at + 9] = Math.hypot(v, 0.3);
+      result[at + 10] = Math.toRadians(v);
+      result[at + 11] = Math.toDegrees(v);
+      result[at + 12] = Math.copySign(v, -v);
+      result[at + 13] = (double) (Double.doubleToLongBits(v) + Float.floatToIntBits((float) v));
+      float f = (float) v;
+      floats[i] = (float) Math.atan2(f, 0.5) + (float) Math.cbrt(f) + (float) Math.log1p(f);
+    }
+  }
+
+  @Test
+  void otherFunctionsEqualTheLibrary() {
+    double[] x = {-0.0, 0.3, -0.9, 1, 5, 1e10, -1e-10, 1e300, Double.NaN, 1 / 0.0};
+    var onDevice = new double[14 * x.length];
+    var inJava = new double[14 * x.length];
+    var floats = new float[x.length];
+    var inJavaFloats = new float[x.length];
+    try (var device = new EmulatedDevice()) {
+      Kernels.of(MathOnDeviceTest::others).on(device).launch(1, x, onDevice, floats);
+    }
+    others(x, inJava, inJavaFloats);
+    for (int i = 0; i < onDevice.length; i++) {
+      assertClose(onDevice[i], inJava[i], 4 * Math.ulp(inJava[i]), x[i / 14]);
+    }
+    for (int i = 0; i < floats.length; i++) {
+      assertClose(floats[i], inJavaFloats[i], 2 * Math.ulp(inJavaFloats[i]), x[i]);
+    }
+  }
+
   private static void assertClose(double got, double want, double error, double x) {
     boolean close = Double.compare(got, want) == 0 || (Math.abs(got - want) <= error && want != 0);
     assertThat(close).as("at %s: %s, got %s", x, want, got).isTrue();

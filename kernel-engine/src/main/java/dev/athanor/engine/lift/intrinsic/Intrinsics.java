@@ -165,12 +165,11 @@ public final class Intrinsics {
       java("Math", name, new Meaning.OfLibrary(LIBRARY));
     }
     java("Math", "clamp", new Meaning.OfClamp(new Meaning.OfLibrary(LIBRARY)));
-    for (var name : Arrays.asList("exp", "log", "tanh", "pow")) {
-      java("Math", name, new Meaning.OfLibrary("dev/athanor/engine/lift/library/Exponentials"));
-    }
-    for (var name : Arrays.asList("sin", "cos")) {
-      java("Math", name, new Meaning.OfLibrary("dev/athanor/engine/lift/library/Trigonometry"));
-    }
+    functions("Exponentials", "exp", "expm1", "log", "log10", "log1p", "tanh", "pow");
+    functions("Trigonometry", "sin", "cos", "tan");
+    functions("InverseTrigonometry", "asin", "acos", "atan", "atan2");
+    functions("Roots", "cbrt", "hypot");
+    functions("KernelMath", "toRadians", "toDegrees", "copySign");
     java("Math", "multiplyHigh(JJ)J", one("mul.hi.s64"));
     java("Math", "unsignedMultiplyHigh(JJ)J", one("mul.hi.u64"));
     for (var type : Arrays.asList("Integer", "Long", "Float", "Double")) {
@@ -205,6 +204,15 @@ public final class Intrinsics {
       library(type, "compare");
     }
     library("Integer", "toUnsignedLong");
+    library("Float", "floatToIntBits");
+    library("Double", "doubleToLongBits");
+  }
+
+  /** Adds methods of Math that a class of the library implements, for floats also. */
+  private static void functions(String owner, String... names) {
+    for (var name : names) {
+      java("Math", name, new Meaning.OfLibrary("dev/athanor/engine/lift/library/" + owner));
+    }
   }
 
   private static void library(String type, String... names) {

@@ -16,7 +16,28 @@ public final class Exponentials {
   private static final double LN2_HIGH = 0x1.62e42feep-1;
   private static final double LN2_LOW = 0x1.a39ef35793c76p-33;
 
+  private static final double LOG10_E = 0x1.bcb7b1526e50ep-2;
+  private static final double LOG10_E_LOW = 0x1.95355baaafad3p-57;
+
+  /** An unevaluated sum. */
+  private record Sum(double high, double low) {}
+
   private Exponentials() {}
+
+  /** Returns the logarithm of x to base 10. */
+  public static float log10(float x) {
+    return (float) log10((double) x);
+  }
+
+  /** Returns the logarithm of 1 + x. */
+  public static float log1p(float x) {
+    return (float) log1p((double) x);
+  }
+
+  /** Returns e to the power of x, less 1. */
+  public static float expm1(float x) {
+    return (float) expm1((double) x);
+  }
 
   /** Returns e to the power of x. */
   public static float exp(float x) {
@@ -146,6 +167,33 @@ public final class Exponentials {
         : x == 0 ? Double.NEGATIVE_INFINITY : x > 0 ? x : Double.NaN;
   }
 
+  /** Returns the logarithm of x to base 10, exact for powers of 10. */
+  public static double log10(double x) {
+    var log = precise(Math.abs(x));
+    double high = log.high * LOG10_E;
+    double low = Math.fma(log.high, LOG10_E, -high) + log.high * LOG10_E_LOW + log.low * LOG10_E;
+    return x > 0 && x <= Double.MAX_VALUE ? high + low : log(x);
+  }
+
+  /** Returns the logarithm of 1 + x. */
+  public static double log1p(double x) {
+    double sum = 1 + x;
+    double lost = Math.abs(x) < 1 ? x - (sum - 1) : 1 - (sum - x);
+    return sum > 0 && sum <= Double.MAX_VALUE && x != 0
+        ? log(sum) + lost / sum
+        : x == 0 ? x : log(sum);
+  }
+
+  /** Returns e to the power of x, less 1. */
+  public static double expm1(double x) {
+    double limited = Math.min(Math.max(x, -746), 710);
+    double k = Math.rint(limited * LOG2_E);
+    double r = Math.fma(k, -LN2_LOW, Math.fma(k, -LN2_HIGH, limited));
+    double one = k > 60 ? 0 : scale(1, (int) -k);
+    double result = scale(lessOne(r) + (1 - one), (int) k);
+    return k == 0 ? (x == 0 ? x : lessOne(x)) : k < -60 ? -1 : result;
+  }
+
   /** Returns the hyperbolic tangent of x. */
   public static double tanh(double x) {
     double t = 2 * Math.min(Math.abs(x), 22);
@@ -158,11 +206,10 @@ public final class Exponentials {
   }
 
   /**
-   * Returns x to the power of y. The logarithm, {@code e * ln(2) + 2 * atanh(s)}, and its product
-   * with y are unevaluated sums of two doubles, with an error of 2^-60 at most.
+   * Returns the logarithm of a positive number, {@code e * ln(2) + 2 * atanh(s)}, with an error of
+   * 2^-60 at most.
    */
-  public static double pow(double x, double y) {
-    double size = Math.abs(x);
+  private static Sum precise(double size) {
     boolean tiny = size < Double.MIN_NORMAL;
     long bits = Double.doubleToRawLongBits(tiny ? size * 0x1p54 : size) - 0x3fe6a09e667f3bcdL;
     double e = (bits >> 52) - (tiny ? 54 : 0);
@@ -187,10 +234,17 @@ public final class Exponentials {
     double sum = twos + 2 * s;
     double sumLow = e == 0 ? 0 : 2 * s - (sum - twos);
     double log = sum + rest;
-    double logLow = rest - (log - sum) + (sumLow + 2 * sLow + restLow + e * LN2_LOW);
-    double limit = size == 0 ? Double.NEGATIVE_INFINITY : size <= Double.MAX_VALUE ? log : size;
+    return new Sum(log, rest - (log - sum) + (sumLow + 2 * sLow + restLow + e * LN2_LOW));
+  }
+
+  /** Returns x to the power of y. */
+  public static double pow(double x, double y) {
+    double size = Math.abs(x);
+    var log = precise(size);
+    double limit =
+        size == 0 ? Double.NEGATIVE_INFINITY : size <= Double.MAX_VALUE ? log.high : size;
     double product = y * limit;
-    return signed(exp(product, Math.fma(y, log, -product) + y * logLow), x, y);
+    return signed(exp(product, Math.fma(y, log.high, -product) + y * log.low), x, y);
   }
 
   /** Returns 1/7 + z/9 + ..., the end of the series of the inverse hyperbolic tangent. */

@@ -139,6 +139,48 @@ public final class KernelMath {
     return Math.abs(x) <= Double.MAX_VALUE;
   }
 
+  /** As {@link Math#copySign}; the sign of NaN counts. */
+  public static float copySign(float magnitude, float sign) {
+    int bits = Float.floatToRawIntBits(magnitude) & Integer.MAX_VALUE;
+    return Float.intBitsToFloat(bits | (Float.floatToRawIntBits(sign) & Integer.MIN_VALUE));
+  }
+
+  /** As {@link Math#copySign}; the sign of NaN counts. */
+  public static double copySign(double magnitude, double sign) {
+    long bits = Double.doubleToRawLongBits(magnitude) & Long.MAX_VALUE;
+    return Double.longBitsToDouble(bits | (Double.doubleToRawLongBits(sign) & Long.MIN_VALUE));
+  }
+
+  /** As {@link Math#toRadians}. */
+  public static double toRadians(double degrees) {
+    return degrees * 0.017453292519943295;
+  }
+
+  /** As {@link Math#toRadians}. */
+  public static float toRadians(float degrees) {
+    return (float) toRadians((double) degrees);
+  }
+
+  /** As {@link Math#toDegrees}. */
+  public static double toDegrees(double radians) {
+    return radians * 57.29577951308232;
+  }
+
+  /** As {@link Math#toDegrees}. */
+  public static float toDegrees(float radians) {
+    return (float) toDegrees((double) radians);
+  }
+
+  /** The bits of a number; those of NaN are alike. */
+  public static int floatToIntBits(float x) {
+    return isNaN(x) ? 0x7fc0_0000 : Float.floatToRawIntBits(x);
+  }
+
+  /** The bits of a number; those of NaN are alike. */
+  public static long doubleToLongBits(double x) {
+    return isNaN(x) ? 0x7ff8_0000_0000_0000L : Double.doubleToRawLongBits(x);
+  }
+
   public static int rotateLeft(int x, int distance) {
     return (x << distance) | (x >>> -distance);
   }

@@ -26,6 +26,11 @@ public final class Trigonometry {
     return sine(x, 1);
   }
 
+  /** Returns the tangent of an angle in radians. */
+  public static float tan(float x) {
+    return (float) tan((double) x);
+  }
+
   /** Returns the sine of x plus a number of quarter turns. */
   private static float sine(float x, int turns) {
     float r;
@@ -109,6 +114,11 @@ public final class Trigonometry {
   /** Returns the cosine of an angle in radians. */
   public static double cos(double x) {
     return sine(x, 1);
+  }
+
+  /** Returns the tangent of an angle in radians. */
+  public static double tan(double x) {
+    return sin(x) / cos(x);
   }
 
   /** Returns the sine of x plus a number of quarter turns. */

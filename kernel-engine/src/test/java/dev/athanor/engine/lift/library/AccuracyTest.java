@@ -4,12 +4,51 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.util.List;
 import java.util.Random;
 import java.util.function.DoubleUnaryOperator;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Holds the functions of the library to the error bounds that their comments state. */
 class AccuracyTest {
+
+  private static final double[] SPECIAL = {
+    0,
+    -0.0,
+    1,
+    -1,
+    0.5,
+    -2,
+    3,
+    8,
+    1000,
+    1e22,
+    -1e-5,
+    1e-17,
+    Double.MIN_VALUE,
+    -Double.MIN_VALUE,
+    Double.MIN_NORMAL,
+    Double.MAX_VALUE,
+    -Double.MAX_VALUE,
+    Double.POSITIVE_INFINITY,
+    Double.NEGATIVE_INFINITY,
+    Double.NaN,
+    0.41421356237309503,
+    0.4142135623730951,
+    1e300,
+    1e-300,
+    0x1p500,
+    0x1p-500,
+    709.78,
+    710,
+    -40,
+    -745,
+    Math.nextDown(1.0),
+    -Math.nextDown(1.0),
+    Math.nextUp(1.0)
+  };
 
   private interface FloatFunction {
     float apply(float x);
@@ -73,6 +112,81 @@ class AccuracyTest {
         .isLessThanOrEqualTo(2);
     assertThat(worst((DoubleUnaryOperator) Exponentials::tanh, StrictMath::tanh, 30))
         .isLessThanOrEqualTo(4);
+  }
+
+  record Function(
+      String name, DoubleUnaryOperator library, DoubleUnaryOperator java, double bound) {
+    @Override
+    public String toString() {
+      return name;
+    }
+  }
+
+  static List<Function> functions() {
+    return List.of(
+        new Function("tan", Trigonometry::tan, StrictMath::tan, 3),
+        new Function("atan", InverseTrigonometry::atan, StrictMath::atan, 2),
+        new Function("asin", InverseTrigonometry::asin, StrictMath::asin, 3),
+        new Function("acos", InverseTrigonometry::acos, StrictMath::acos, 3),
+        new Function("log10", Exponentials::log10, StrictMath::log10, 2),
+        new Function("log1p", Exponentials::log1p, StrictMath::log1p, 2),
+        new Function("expm1", Exponentials::expm1, StrictMath::expm1, 2),
+        new Function("cbrt", Roots::cbrt, StrictMath::cbrt, 1),
+        new Function("toRadians", KernelMath::toRadians, Math::toRadians, 0),
+        new Function("toDegrees", KernelMath::toDegrees, Math::toDegrees, 0));
+  }
+
+  @ParameterizedTest
+  @MethodSource("functions")
+  void functionsAreWithinTheirBounds(Function function) {
+    for (double x : SPECIAL) {
+      assertClose(function.name, x, function.library, function.java, function.bound);
+    }
+    for (double range : new double[] {1, 100, 1e6, 1e300}) {
+      assertThat(worst(function.library, function.java, range)).isLessThanOrEqualTo(function.bound);
+    }
+  }
+
+  @Test
+  void functionsOfTwoNumbersAreWithinTheirBounds() {
+    for (double y : SPECIAL) {
+      for (double x : SPECIAL) {
+        assertClose(
+            "atan2 to " + x,
+            y,
+            v -> InverseTrigonometry.atan2(v, x),
+            v -> StrictMath.atan2(v, x),
+            2);
+        assertClose("hypot to " + x, y, v -> Roots.hypot(v, x), v -> StrictMath.hypot(v, x), 1);
+        assertThat(KernelMath.copySign(y, x)).isEqualTo(Math.copySign(y, x));
+      }
+    }
+    for (double x : new double[] {-3, 1e-5, 0.7, 1e6}) {
+      assertThat(worst(v -> InverseTrigonometry.atan2(v, x), v -> StrictMath.atan2(v, x), 1e3))
+          .isLessThanOrEqualTo(2);
+      assertThat(worst(v -> Roots.hypot(v, x), v -> StrictMath.hypot(v, x), 1e3))
+          .isLessThanOrEqualTo(1);
+    }
+  }
+
+  @Test
+  void powersOfTenAndCubesAreExact() {
+    for (int i = 0; i <= 22; i++) {
+      assertThat(Exponentials.log10(Double.parseDouble("1e" + i))).isEqualTo(i);
+    }
+    for (long i = 1; i < 100_000; i++) {
+      assertThat(Roots.cbrt((double) (i * i * i))).isEqualTo((double) i);
+    }
+  }
+
+  private static void assertClose(
+      String name, double x, DoubleUnaryOperator library, DoubleUnaryOperator java, double bound) {
+    double want = java.applyAsDouble(x);
+    double got = library.applyAsDouble(x);
+    boolean isClose =
+        Double.compare(got, want) == 0
+            || (want != 0 && got * want > 0 && Math.abs(got - want) <= bound * Math.ulp(want));
+    assertThat(isClose).as("%s(%s) = %s, got %s", name, x, want, got).isTrue();
   }
 
   @Test
