@@ -158,7 +158,12 @@ public final class ControlGraph {
         throw new UnsupportedKernelException(
             "it branches to the label %s, which it lacks".formatted(label));
       }
-      blocks.get(block).successors.set(0, target);
+      var given = blocks.get(block);
+      if (given.successors.contains(target)) {
+        blocks.set(block, new Block(given.code, null, List.of(target)));
+      } else {
+        given.successors.set(0, target);
+      }
     });
   }
 

@@ -148,6 +148,7 @@ final class SmallKernels {
           "shr.u32 %e, %tid, 5; add.u32 %e, %e, 1; again: shfl.sync.bfly.b32 %f, %a, %e, 31, -1; add.u32 %d, %d, %f; sub.u32 %e, %e, 1; setp.gt.s32 %p, %e, 0; @%p bra again; bar.warp.sync -1;",
           "setp.ge.u32 %p, %tid, 32; @%p ret; st.shared.b32 [%at], %a; bar.warp.sync -1; xor.b32 %e, %at, 8; ld.shared.b32 %d, [%e]; st.global.b32 [%to+8], %d;",
           "setp.ge.u32 %p, %tid, 32; @!%p bra one; and.b32 %e, %tid, 3; deep: vote.sync.ballot.b32 %f, %r, -1; add.u32 %d, %d, %f; sub.u32 %e, %e, 1; setp.gt.s32 %p, %e, -3; vote.sync.any.pred %p, %p, -1; @%p bra deep; bra.uni end2; one: mov.u32 %d, 9; end2:",
+          "@%r bra skip; @%s bra next; next: add.u32 %d, %d, 1; skip:",
           // atomics
           "red.shared.add.u32 [counter], %a; bar.sync 0; ld.shared.u32 %d, [counter];",
           "red.shared.max.s32 [counter], %a; bar.sync 0; ld.shared.u32 %d, [counter];",
