@@ -104,7 +104,7 @@ public final class DeviceKernel {
       passed.put(KernelEmitter.FAULT, Argument.of(fault));
     }
     var record = MemorySegment.ofArray(new long[RECORD_BYTES / Long.BYTES]);
-    DeviceException failure = null;
+    DeviceException.KernelFault failure = null;
     try {
       stream.launch(
           new Launch(
@@ -117,7 +117,7 @@ public final class DeviceKernel {
         stream.download(fault, 0, record);
       }
       stream.synchronize();
-    } catch (DeviceException e) {
+    } catch (DeviceException.KernelFault e) {
       failure = e;
       if (fault != null) {
         download(fault, record, failure);
@@ -129,7 +129,7 @@ public final class DeviceKernel {
     }
   }
 
-  /** Reads the fault record after a failure of the launch. */
+  /** Reads the fault record after a fault, which ends the work of a stream. */
   private void download(Buffer fault, MemorySegment record, DeviceException failure) {
     try (var stream = device.openStream()) {
       stream.download(fault, 0, record);
@@ -140,7 +140,7 @@ public final class DeviceKernel {
     }
   }
 
-  /** Throws if a thread recorded a fault. It explains a failure of the launch, if there is one. */
+  /** Throws if a thread recorded a fault. It explains the failure, if there is one. */
   private void report(
       CompiledKernel code, MemorySegment record, @Nullable DeviceException failure) {
     int site = record.get(ValueLayout.JAVA_INT, 0);

@@ -30,13 +30,16 @@ public final class KernelMath {
     if (!(rest < Double.POSITIVE_INFINITY) || !(divisor > 0)) {
       return Double.NaN;
     }
-    while (rest >= divisor) {
-      // the largest power of two times the divisor that is at most the rest; subtraction is exact
-      double multiple = divisor;
-      while (multiple <= rest - multiple) {
-        multiple = multiple + multiple;
+    double multiple = divisor;
+    while (multiple <= rest - multiple) {
+      multiple += multiple;
+    }
+    // subtracts each power of two times the divisor that fits, largest first; this is exact
+    while (multiple >= divisor) {
+      if (rest >= multiple) {
+        rest -= multiple;
       }
-      rest -= multiple;
+      multiple *= 0.5;
     }
     return x < 0 || (x == 0 && 1 / x < 0) ? -rest : rest;
   }

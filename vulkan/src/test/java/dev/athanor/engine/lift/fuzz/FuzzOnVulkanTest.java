@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.testing.TestTier;
 import dev.athanor.vulkan.TestDevice;
-import java.util.ArrayList;
-import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -14,7 +12,6 @@ class FuzzOnVulkanTest {
 
   private static final int KERNELS =
       Integer.getInteger("athanor.fuzz.kernels", TestTier.choose(2, 20, 1000));
-  private static final long SEED = TestTier.seed();
 
   /** What has no translation: some kernels whose threads end at different places. */
   private static final String REFUSED = "may wait at a barrier in different branches";
@@ -25,27 +22,16 @@ class FuzzOnVulkanTest {
   }
 
   @Test
-  void kernelsComputeWhatPlainJavaComputes() throws ClassNotFoundException {
-    var differences = new ArrayList<String>();
+  void kernelsComputeWhatPlainJavaComputes() {
+    long seed = TestTier.seed();
+    // kernels with faults are left out, since the device does not check accesses
     try (var device = TestDevice.open();
-        var compiler = new MemoryCompiler()) {
-      var comparison = new Comparison(device);
-      for (long seed = SEED; seed < SEED + KERNELS; seed++) {
-        var kernel = RandomKernel.of("Random" + seed, seed);
-        if (kernel.faults()) {
-          continue; // the device does not check accesses
-        }
-        var type =
-            compiler
-                .compile(Map.of("Random" + seed, kernel.text().text()))
-                .loadClass("Random" + seed);
-        long number = seed;
-        comparison
-            .compare(type, kernel, seed)
-            .filter(found -> !found.toString().contains(REFUSED))
-            .ifPresent(found -> differences.add("seed %d: %s".formatted(number, found)));
-      }
+        var search =
+            new DifferenceSearch(
+                device,
+                kernel -> !kernel.faults(),
+                difference -> difference.toString().contains(REFUSED))) {
+      assertThat(search.differences(seed, KERNELS)).as("differences, from seed %d", seed).isEmpty();
     }
-    assertThat(differences).isEmpty();
   }
 }
