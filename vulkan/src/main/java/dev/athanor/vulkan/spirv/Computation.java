@@ -31,7 +31,7 @@ final class Computation {
     this.code = frame.code;
     this.integers = new Integers(code);
     this.bits = new Bits(code);
-    this.floats = new Floats(code, frame.features);
+    this.floats = new Floats(frame);
     this.conversions = new Conversions(code, floats);
   }
 

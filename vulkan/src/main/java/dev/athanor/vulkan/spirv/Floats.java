@@ -19,10 +19,12 @@ final class Floats {
 
   private final Code code;
   private final ShaderFeatures features;
+  private final Frame frame;
 
-  Floats(Code code, ShaderFeatures features) {
-    this.code = code;
-    this.features = features;
+  Floats(Frame frame) {
+    this.frame = frame;
+    this.code = frame.code;
+    this.features = frame.features;
   }
 
   /** Returns the value of a function; null if floating-point numbers have none of this name. */
@@ -349,8 +351,8 @@ final class Floats {
   /** Returns the number with the bits of a type; other types keep their bits. */
   Value decode(Value bits, Type type) {
     return switch (type) {
-      case F64 -> code.number(Scalar.F64, bits);
-      case F32, TF32 -> code.number(Scalar.F32, bits);
+      case F64 -> code.number(Scalar.F64, frame.hide(bits));
+      case F32, TF32 -> code.number(Scalar.F32, frame.hide(bits));
       case BF16 -> code.number(Scalar.F32, code.shl(bits, 16));
       case F16 -> {
         var module = code.module;

@@ -29,6 +29,7 @@ final class Frame {
   private static final int FIRST_BLOCK = 2;
 
   private final int pushConstants;
+  private final int zero;
   private final int dynamicBytes;
   private final Map<Register, Integer> variables = new HashMap<>();
   private final Map<Integer, Integer> inputs = new HashMap<>();
@@ -47,6 +48,10 @@ final class Frame {
     this.subgroups = subgroups;
     this.code = code;
     this.pushConstants = pushConstants(code.module);
+    zero = code.module.local(code.module.scalar(Scalar.U64));
+    if (!features.fusedMultiplyAdd()) {
+      code.store(zero, code.and(parameters(), 1)); // the address is even
+    }
   }
 
   int threads() {
@@ -167,6 +172,17 @@ final class Frame {
           offsets[i]);
     }
     return module.global(Spirv.PUSH_CONSTANT, members);
+  }
+
+  /**
+   * Returns bits of a number about which the driver's compiler knows nothing, if it is for the CPU.
+   * Mesa's takes x + 0 for x, 0 · x and x - x for 0, and has no quotient with a constant 0, which
+   * is wrong for -0, infinities and NaN.
+   */
+  Value hide(Value bits) {
+    return features.fusedMultiplyAdd()
+        ? bits
+        : code.or(bits, code.resize(bits.type(), code.load(zero, Scalar.U64)));
   }
 
   // special registers

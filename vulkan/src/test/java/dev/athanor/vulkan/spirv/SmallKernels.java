@@ -89,6 +89,12 @@ final class SmallKernels {
       List.of(
           "add.f32 %d, %a, %b; sub.f64 %ld, %la, %lb;",
           "mul.rn.f32 %d, %a, %b; mul.f64 %ld, %la, %lb;",
+          // compilers may know better
+          "add.f32 %d, %a, 0f00000000; mov.b64 %ld, 0; add.f64 %ld, %la, %ld;",
+          "mul.f32 %d, 0f00000000, %a; cvt.rn.f64.s64 %lb, 0; mul.f64 %ld, %la, %lb;",
+          "sub.f32 %d, %a, %a; sub.f64 %ld, %la, %la;",
+          "div.rn.f32 %d, %a, 0f00000000; cvt.rn.f64.s64 %lb, 0; div.rn.f64 %ld, %la, %lb;",
+          "div.rn.f32 %d, 0f00000000, %a; mov.b64 %ld, 0; div.rn.f64 %ld, %ld, %la;",
           "sub.ftz.f32 %d, %a, %b; add.sat.f32 %e, %a, %b; cvt.f64.f32 %ld, %e;",
           "cvt.rn.f64.s64 %la, %la; cvt.rn.f64.s64 %lb, %lb; cvt.rn.f64.s64 %lc, %lc; fma.rn.f32 %d, %a, %b, %c; fma.rn.f64 %ld, %la, %lb, %lc;",
           "cvt.rn.f64.s64 %la, %la; cvt.rn.f64.s64 %lb, %lb; cvt.rn.f64.s64 %lc, %lc; neg.f32 %e, %a; fma.rn.f32 %d, %a, %b, %e; mul.f64 %ld, %la, %lb; neg.f64 %ld, %ld; fma.rn.f64 %ld, %la, %lb, %ld;",

@@ -30,16 +30,18 @@ public final class KernelMath {
     if (!(rest < Double.POSITIVE_INFINITY) || !(divisor > 0)) {
       return Double.NaN;
     }
-    double multiple = divisor;
-    while (multiple <= rest - multiple) {
-      multiple += multiple;
-    }
-    // subtracts each power of two times the divisor that fits, largest first; this is exact
-    while (multiple >= divisor) {
-      if (rest >= multiple) {
-        rest -= multiple;
+    if (rest >= divisor) {
+      double multiple = divisor;
+      while (multiple <= rest - multiple) {
+        multiple += multiple;
       }
-      multiple *= 0.5;
+      // subtracts each power of two times the divisor that fits, largest first; this is exact
+      while (multiple >= divisor) {
+        if (rest >= multiple) {
+          rest -= multiple;
+        }
+        multiple *= 0.5;
+      }
     }
     return x < 0 || (x == 0 && 1 / x < 0) ? -rest : rest;
   }
