@@ -119,24 +119,75 @@ class Refused {
 
   @GpuKernel
   static void newArray(int[] a) {
-    a[0] = // refused: `new int[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in newArray)
-        new int[4].length;
+    a[0] = // refused: the length of `new int[…]` is not a constant, and a GPU thread has no heap; use a compile-time constant, or Gpu.shared… for memory of the block (in newArray)
+        new int[a.length].length;
   }
 
   @GpuKernel
   static void arrayInitializer(int[] a) {
-    int[] weights = {1, 2, 1}; // refused: `new int[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in arrayInitializer)
+    int[] weights = {1, 2, 1};
     a[0] = weights[0];
   }
 
   @GpuKernel
+  static void negativeLength(int[] a) {
+    a[0] = new int[-1].length; // refused: `new int[…]` has the length -1; use a length of at least 0 (in negativeLength)
+  }
+
+  @GpuKernel
+  static void largePrivateArray(int[] a) {
+    var large = new double[100][100]; // refused: the arrays that a thread creates take 80000 bytes; use at most 65536, or an array that is passed to the kernel (in largePrivateArray)
+    a[0] = large.length;
+  }
+
+  @GpuKernel
+  static void privateAtomic(int[] a) {
+    var counts = new int[4];
+    Gpu.atomicAdd(counts, a[0], 1); // refused: `counts` is an array of one thread, which no other thread, atomic operation or matrix operation accesses; use a shared array or a parameter (in privateAtomic)
+    a[0] = counts[1];
+  }
+
+  @GpuKernel
+  static void replacedRow(int[] a) {
+    var rows = new int[2][2];
+    rows[1] = rows[0]; // refused: a row of an array of arrays is replaced; copy its numbers (in replacedRow)
+    a[0] = rows[1][0];
+  }
+
+  @GpuKernel
+  static void arrayOfAnEarlierIteration(int[] a) {
+    var last = new int[2];
+    for (int i = 0; i < a.length; i++) {
+      var next = new int[2]; // refused: an array that a loop creates is used in a later iteration; create it before the loop (in arrayOfAnEarlierIteration)
+      next[0] = last[1] + a[i];
+      next[1] = last[0];
+      last = next;
+    }
+    a[0] = last[0];
+  }
+
+  @GpuKernel
+  static void arraysOfLoopsInOneVariableSlot(int[] a) {
+    for (int i = 0; i < a.length; i++) {
+      var first = new int[2];
+      first[a[i] & 1] = 1;
+      a[i] = first[0];
+    }
+    for (int i = 0; i < a.length; i++) {
+      var second = new int[2];
+      second[a[i] & 1] = 1;
+      a[i] += second[0];
+    }
+  }
+
+  @GpuKernel
   static void newArrayOfObjects(int[] a) {
-    a[0] = new Pair[4].length; // refused: `new Refused.Pair[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in newArrayOfObjects)
+    a[0] = new Pair[4].length; // refused: `new Refused.Pair[…]` is not an array of numbers with one or two dimensions; use arrays of numbers, or a record for each element (in newArrayOfObjects)
   }
 
   @GpuKernel
   static void newMatrix(int[] a) {
-    a[0] = new int[4][4][2].length; // refused: `new int[…][…][…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in newMatrix)
+    a[0] = new int[4][4][2].length; // refused: `new int[…][…][…]` is not an array of numbers with one or two dimensions; use arrays of numbers, or a record for each element (in newMatrix)
   }
 
   @GpuKernel
@@ -164,7 +215,7 @@ class Refused {
 
   @GpuKernel
   static void recordWithANewArray(int[] a) {
-    var row = new Row(new int[2], 1); // refused: `new int[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in recordWithANewArray)
+    var row = new Row(new int[2], 1);
     a[0] = row.values()[0];
   }
 
@@ -886,7 +937,7 @@ class Refused {
   @GpuKernel
   static void arrayOfALoop(int[] a, int n) {
     int[] either = a;
-    for (int i = 0; i < n; i++) { // refused: either is a shared array on one path and a parameter on another; use two variables, one for each memory (in arrayOfALoop)
+    for (int i = 0; i < n; i++) { // refused: either has arrays in different memories on different paths; use two variables, one for each memory (in arrayOfALoop)
       either[0] = i;
       either = Gpu.sharedInts(32);
     }
@@ -958,7 +1009,7 @@ class Refused {
   @GpuKernel
   static void mixedTernary(int[] a, int n) {
     int[] either =
-        n > 0 ? a : Gpu.sharedInts(32); // refused: a conditional expression is a shared array on one path and a parameter on another; use two variables, one for each memory (in mixedTernary)
+        n > 0 ? a : Gpu.sharedInts(32); // refused: a conditional expression has arrays in different memories on different paths; use two variables, one for each memory (in mixedTernary)
     either[0] = 1;
   }
 
@@ -968,7 +1019,7 @@ class Refused {
     if (n > 0) {
       either = Gpu.sharedInts(32);
     }
-    either[0] = 1; // refused: either is a shared array on one path and a parameter on another; use two variables, one for each memory (in mixedVariable)
+    either[0] = 1; // refused: either has arrays in different memories on different paths; use two variables, one for each memory (in mixedVariable)
   }
 
   @GpuKernel
@@ -1004,13 +1055,13 @@ class Refused {
 
   @GpuKernel
   static void arrayOfArrays(int[] a, int[] b) {
-    int[][] both = {a, b}; // refused: `new int[][…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in arrayOfArrays)
+    int[][] both = {a, b}; // refused: `new int[][…]` is not an array of numbers with one or two dimensions; use arrays of numbers, or a record for each element (in arrayOfArrays)
     both[0][0] = 1;
   }
 
   @GpuKernel
   static void variableArguments(int[] a) {
-    a[0] = sum(a[1], a[2]); // refused: `new int[…]` allocates an array, and a GPU thread has no heap; use scalars, or Gpu.shared… for memory of the block (in variableArguments)
+    a[0] = sum(a[1], a[2]);
   }
 
   static int sum(int... values) {

@@ -172,6 +172,7 @@ public final class JavaKernel {
       return known.get();
     }
     var graph = Lifter.lift(method, name, blockShape, withChecks, debugged);
+    CarriedArrays.check(graph);
     if (debugged) {
       Optimizer.prepareForDebugging(graph);
     } else {

@@ -4,12 +4,12 @@ import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Layout;
 import dev.athanor.engine.lift.bytecode.JavaValue.Mixed;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.RowsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.bytecode.JavaValue.SegmentRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Unconstructed;
 import dev.athanor.engine.lift.bytecode.MethodCode.Local;
 import dev.athanor.engine.lift.intrinsic.Intrinsics;
-import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
@@ -130,10 +130,11 @@ final class CallSymbols {
   private Optional<Location> location(JavaValue value, List<Register> from) {
     return switch (value) {
       case Scalar _ -> Optional.of(new InRegister(from.removeFirst()));
+      case RowsRef array -> location(array.elements(), from);
       case ArrayRef array ->
           Optional.of(
               new InMemory(
-                  array.space() == Access.Space.SHARED ? Space.SHARED : Space.GLOBAL,
+                  Space.valueOf(array.space().name()),
                   array.element().memory(),
                   from.removeFirst(),
                   from.removeFirst()));

@@ -12,10 +12,10 @@ import dev.athanor.engine.lift.intrinsic.Atomics;
 import dev.athanor.engine.lift.intrinsic.Intrinsics;
 import dev.athanor.engine.lift.intrinsic.Meaning;
 import dev.athanor.engine.lift.ir.Access;
+import dev.athanor.engine.lift.ir.ArrayVariable;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Relation;
-import dev.athanor.engine.lift.ir.SharedVariable;
 import dev.athanor.engine.lift.ir.Site;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
@@ -130,7 +130,7 @@ final class CallTranslator {
       case null -> {
         var intrinsic = lowered.find(callee.owner, callee.text(), callee.type, code.name());
         if (intrinsic.isPresent()) {
-          lowered.call(intrinsic.get(), callee.type, arguments, frame);
+          lowered.call(intrinsic.get(), callee.type, arguments, code.name(), frame);
           return true;
         }
         var owner = to.classes().declaring(callee.owner, callee.name, callee.type);
@@ -147,10 +147,10 @@ final class CallTranslator {
               frame,
               to.add(Op.BITCAST, Translation.type(callee.result()), null, numbers(arguments)));
       case Meaning.OfInstructions(var intrinsic) ->
-          lowered.call(intrinsic, callee.type, arguments, frame);
+          lowered.call(intrinsic, callee.type, arguments, code.name(), frame);
       case Meaning.OfDivision(var intrinsic) -> {
         to.checkDivisor(number(arguments.get(1)));
-        lowered.call(intrinsic, callee.type, arguments, frame);
+        lowered.call(intrinsic, callee.type, arguments, code.name(), frame);
       }
       case Meaning.OfClamp(var library) -> {
         to.checkBounds(number(arguments.get(1)), number(arguments.get(2)));
@@ -213,6 +213,9 @@ final class CallTranslator {
     if (!(arguments.getFirst() instanceof ArrayRef array)) {
       throw refuse(Refusal.NOT_AN_ARRAY, "an array");
     }
+    if (array.space() == Access.Space.LOCAL) {
+      throw refuse(Refusal.PRIVATE_ACCESS, array.name());
+    }
     var inputs = new ArrayList<Value>();
     inputs.add(to.element(array, number(arguments.get(1))));
     arguments.subList(2, arguments.size()).forEach(each -> inputs.add(number(each)));
@@ -221,12 +224,8 @@ final class CallTranslator {
   }
 
   private ArrayRef shared(Element element, int length) {
-    var array = to.shared(element, length);
-    long bytes =
-        to.graph().shared().stream()
-            .filter(each -> each.length() != SharedVariable.DYNAMIC)
-            .mapToLong(each -> (long) each.length() * each.element().bytes())
-            .sum();
+    var array = to.declare(Access.Space.SHARED, element, length);
+    long bytes = to.bytes(Access.Space.SHARED);
     if (bytes > MAX_SHARED_BYTES) {
       throw refuse(Refusal.SHARED_TOTAL, bytes);
     }
@@ -234,12 +233,12 @@ final class CallTranslator {
   }
 
   private ArrayRef dynamicShared(Element element) {
-    for (var other : to.graph().shared()) {
-      if (other.length() == SharedVariable.DYNAMIC && other.element() != element) {
+    for (var other : to.graph().arrays()) {
+      if (other.length() == ArrayVariable.DYNAMIC && other.element() != element) {
         throw refuse(Refusal.DYNAMIC_TYPES, other.element().word(), element.word());
       }
     }
-    return to.shared(element, SharedVariable.DYNAMIC);
+    return to.declare(Access.Space.SHARED, element, ArrayVariable.DYNAMIC);
   }
 
   private int constantLength(List<JavaValue> arguments) {

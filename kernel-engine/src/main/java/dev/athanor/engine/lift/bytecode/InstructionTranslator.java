@@ -4,6 +4,7 @@ import static dev.athanor.engine.lift.bytecode.Translation.number;
 
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Mixed;
+import dev.athanor.engine.lift.bytecode.JavaValue.RowsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.Element;
@@ -36,7 +37,6 @@ import java.lang.classfile.instruction.StoreInstruction;
 import java.lang.classfile.instruction.ThrowInstruction;
 import java.lang.classfile.instruction.TypeCheckInstruction;
 import java.lang.constant.ClassDesc;
-import java.util.Locale;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -46,6 +46,7 @@ final class InstructionTranslator {
   private final MethodCode code;
   private final CallTranslator calls;
   private final FieldTranslator fields;
+  private final PrivateArrays arrays;
   private final @Nullable CallSymbols symbols;
 
   InstructionTranslator(Translation to, MethodCode code, @Nullable CallSymbols symbols) {
@@ -54,6 +55,7 @@ final class InstructionTranslator {
     this.symbols = symbols;
     calls = new CallTranslator(to, code);
     fields = new FieldTranslator(to, code);
+    arrays = new PrivateArrays(to, code);
   }
 
   /** Translates an instruction; returns false if what follows it is never reached. */
@@ -76,7 +78,13 @@ final class InstructionTranslator {
               frame);
       case OperatorInstruction operator -> frame.push(new Scalar(operate(operator, frame)));
       case ConvertInstruction convert -> frame.push(new Scalar(convert(convert, frame)));
+      case NewPrimitiveArrayInstruction array ->
+          frame.push(arrays.create(array.typeKind(), number(frame.pop())));
+      case NewMultiArrayInstruction array -> frame.push(arrays.create(array, frame));
+      case ArrayLoadInstruction load when load.typeKind() == TypeKind.REFERENCE -> row(frame);
       case ArrayLoadInstruction _ -> load(frame);
+      case ArrayStoreInstruction store when store.typeKind() == TypeKind.REFERENCE ->
+          throw refuse(Refusal.ROW_STORE);
       case ArrayStoreInstruction _ -> store(frame);
       case StackInstruction stack -> StackTranslator.translate(stack.opcode(), frame);
       case FieldInstruction field -> fields.translate(field, frame);
@@ -104,20 +112,9 @@ final class InstructionTranslator {
 
   private LiftException refused(Instruction instruction) {
     return switch (instruction) {
-      case NewPrimitiveArrayInstruction array ->
-          refuse(Refusal.NEW_ARRAY, array.typeKind().name().toLowerCase(Locale.ROOT));
       case NewReferenceArrayInstruction array ->
           refuse(
               Refusal.NEW_ARRAY, array.componentType().asSymbol().displayName().replace('$', '.'));
-      case NewMultiArrayInstruction array ->
-          refuse(
-              Refusal.NEW_ARRAY,
-              array
-                  .arrayType()
-                  .asSymbol()
-                  .displayName()
-                  .replaceFirst("\\[]", "")
-                  .replace("[]", "[…]"));
       case InvokeDynamicInstruction call ->
           switch (call.bootstrapMethod().owner().displayName()) {
             case "StringConcatFactory" -> refuse(Refusal.STRING_CONCATENATION);
@@ -165,17 +162,18 @@ final class InstructionTranslator {
     return Objects.requireNonNull(value, "the class file verifier admits no other read");
   }
 
-  /** Stores to a local variable; a shared array takes the variable's name. */
+  /** Stores to a local variable; an array that the kernel declares takes the variable's name. */
   private void store(int slot, int at, Frame frame) {
     var value = frame.pop();
-    if (value instanceof ArrayRef array && array.space() == Access.Space.SHARED) {
+    var name = code.variable(slot, at);
+    if (name.isPresent()) {
       value =
-          new ArrayRef(
-              array.space(),
-              array.element(),
-              array.pointer(),
-              array.length(),
-              code.variable(slot, at).orElse(array.name()));
+          switch (value) {
+            case ArrayRef array when array.space() != Access.Space.GLOBAL ->
+                array.named(name.get());
+            case RowsRef array -> array.named(name.get());
+            default -> value;
+          };
     }
     assign(slot, value, at, frame);
   }
@@ -192,6 +190,14 @@ final class InstructionTranslator {
       return array;
     }
     throw refuse(Refusal.NOT_AN_ARRAY, "an array");
+  }
+
+  private void row(Frame frame) {
+    var index = number(frame.pop());
+    if (!(frame.pop() instanceof RowsRef array)) {
+      throw refuse(Refusal.NOT_AN_ARRAY, "an array of arrays");
+    }
+    frame.push(arrays.row(array, index));
   }
 
   private void load(Frame frame) {
@@ -220,7 +226,8 @@ final class InstructionTranslator {
     var word = opcode.name();
     switch (opcode) {
       case ARRAYLENGTH -> {
-        return array(frame.pop()).length();
+        var array = frame.pop();
+        return array instanceof RowsRef rows ? Value.constant(rows.rows()) : array(array).length();
       }
       case FREM, DREM -> {
         return calls.remainder(frame);

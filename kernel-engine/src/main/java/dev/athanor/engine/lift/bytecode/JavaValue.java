@@ -26,7 +26,22 @@ sealed interface JavaValue {
    * @param name the name in messages
    */
   record ArrayRef(Space space, Element element, Value pointer, Value length, String name)
-      implements JavaValue {}
+      implements JavaValue {
+    ArrayRef named(String other) {
+      return new ArrayRef(space, element, pointer, length, other);
+    }
+  }
+
+  /**
+   * An array of arrays, row by row.
+   *
+   * @param elements all elements
+   */
+  record RowsRef(ArrayRef elements, int rows, int columns) implements JavaValue {
+    RowsRef named(String other) {
+      return new RowsRef(elements.named(other), rows, columns);
+    }
+  }
 
   /**
    * A memory segment.
@@ -97,6 +112,7 @@ sealed interface JavaValue {
     return switch (this) {
       case Scalar scalar -> Stream.of(scalar.value);
       case ArrayRef array -> Stream.of(array.pointer, array.length);
+      case RowsRef array -> array.elements.parts();
       case SegmentRef segment -> Stream.of(segment.pointer, segment.bytes);
       case RecordRef object -> object.components.stream().flatMap(JavaValue::parts);
       case Unconstructed object -> object.fields.values().stream().flatMap(JavaValue::parts);
@@ -110,6 +126,8 @@ sealed interface JavaValue {
       case Scalar _ -> new Scalar(parts.next());
       case ArrayRef array ->
           new ArrayRef(array.space, array.element, parts.next(), parts.next(), array.name);
+      case RowsRef array ->
+          new RowsRef((ArrayRef) array.elements.with(parts), array.rows, array.columns);
       case SegmentRef segment -> new SegmentRef(parts.next(), parts.next(), segment.name);
       case RecordRef object -> {
         var components = new ArrayList<JavaValue>();
@@ -131,6 +149,11 @@ sealed interface JavaValue {
       case Scalar scalar -> other instanceof Scalar o && scalar.value.type() == o.value.type();
       case ArrayRef array ->
           other instanceof ArrayRef o && array.space == o.space && array.element == o.element;
+      case RowsRef array ->
+          other instanceof RowsRef o
+              && array.elements.matches(o.elements)
+              && array.rows == o.rows
+              && array.columns == o.columns;
       case SegmentRef _ -> other instanceof SegmentRef;
       case RecordRef object ->
           other instanceof RecordRef o

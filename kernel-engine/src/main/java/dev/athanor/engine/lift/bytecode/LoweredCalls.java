@@ -5,6 +5,7 @@ import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.intrinsic.Lowered;
 import dev.athanor.engine.lift.intrinsic.LoweredMethods;
+import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.Effect;
 import dev.athanor.engine.lift.ir.Intrinsic;
 import dev.athanor.engine.lift.ir.Op;
@@ -138,13 +139,25 @@ final class LoweredCalls {
     return descriptor.substring(1, descriptor.length() - 1);
   }
 
-  /** Appends a call, and pushes its result. */
-  void call(Intrinsic intrinsic, MethodTypeDesc type, List<JavaValue> arguments, Frame frame) {
+  /**
+   * Appends a call, and pushes its result.
+   *
+   * @param caller the calling method, for messages
+   */
+  void call(
+      Intrinsic intrinsic,
+      MethodTypeDesc type,
+      List<JavaValue> arguments,
+      String caller,
+      Frame frame) {
     var inputs = new ArrayList<Value>();
     int operand = 0;
     for (int i = 0; i < arguments.size(); i++, operand++) {
       switch (arguments.get(i)) {
         case ArrayRef array -> {
+          if (array.space() == Access.Space.LOCAL) {
+            throw new LiftException(Refusal.PRIVATE_ACCESS, to.source(), caller, array.name());
+          }
           i++;
           int elements = intrinsic.signature().elements().get(operand);
           inputs.add(to.element(array, Translation.number(arguments.get(i)), elements));

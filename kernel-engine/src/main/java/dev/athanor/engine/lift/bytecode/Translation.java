@@ -3,6 +3,7 @@ package dev.athanor.engine.lift.bytecode;
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.ir.Access.Space;
+import dev.athanor.engine.lift.ir.ArrayVariable;
 import dev.athanor.engine.lift.ir.Block;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Graph;
@@ -10,7 +11,6 @@ import dev.athanor.engine.lift.ir.Intrinsic;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.PtxNames;
 import dev.athanor.engine.lift.ir.Relation;
-import dev.athanor.engine.lift.ir.SharedVariable;
 import dev.athanor.engine.lift.ir.Site;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
@@ -282,19 +282,17 @@ final class Translation {
     add(Op.CHECK, ValueType.VOID, Site.of(kind, source), toInt(condition), Value.constant(1));
   }
 
-  /** Declares a shared array. */
-  ArrayRef shared(Element element, int length) {
-    var name =
-        length == SharedVariable.DYNAMIC
-            ? PtxNames.DYNAMIC
-            : PtxNames.SHARED + graph.shared().size();
-    var variable = new SharedVariable(name, element, length);
-    if (!graph.shared().contains(variable)) {
-      graph.shared().add(variable);
+  /** Declares an array. */
+  ArrayRef declare(Space space, Element element, int length) {
+    var prefix = space == Space.SHARED ? PtxNames.SHARED : PtxNames.LOCAL;
+    var name = length == ArrayVariable.DYNAMIC ? PtxNames.DYNAMIC : prefix + graph.arrays().size();
+    var variable = new ArrayVariable(space, name, element, length);
+    if (!graph.arrays().contains(variable)) {
+      graph.arrays().add(variable);
     }
-    var pointer = add(Op.SHARED, ValueType.INT, variable);
+    var pointer = add(Op.ARRAY, space.address(), variable);
     Value size;
-    if (length == SharedVariable.DYNAMIC) {
+    if (length == ArrayVariable.DYNAMIC) {
       var bytes = special(SpecialRegister.DYNAMIC_SMEM_SIZE);
       size =
           add(
@@ -306,7 +304,15 @@ final class Translation {
     } else {
       size = Value.constant(length);
     }
-    return new ArrayRef(Space.SHARED, element, pointer, size, name);
+    return new ArrayRef(space, element, pointer, size, name);
+  }
+
+  /** Returns the size of all arrays declared in a space, but for the dynamic one. */
+  long bytes(Space space) {
+    return graph.arrays().stream()
+        .filter(array -> array.space() == space)
+        .mapToLong(ArrayVariable::bytes)
+        .sum();
   }
 
   static Value number(JavaValue value) {

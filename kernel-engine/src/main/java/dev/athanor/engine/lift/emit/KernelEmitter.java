@@ -1,18 +1,21 @@
 package dev.athanor.engine.lift.emit;
 
+import dev.athanor.engine.lift.ir.Access;
+import dev.athanor.engine.lift.ir.ArrayVariable;
 import dev.athanor.engine.lift.ir.Block;
 import dev.athanor.engine.lift.ir.Edge;
 import dev.athanor.engine.lift.ir.Graph;
 import dev.athanor.engine.lift.ir.Op;
-import dev.athanor.engine.lift.ir.SharedVariable;
 import dev.athanor.engine.lift.ir.Site;
 import dev.athanor.engine.lift.ir.Terminator;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.LaunchBounds;
+import dev.athanor.engine.ptx.Modifier;
 import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.Variable;
 import dev.athanor.engine.ptx.symbol.SymbolTable;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -29,6 +32,8 @@ import org.jspecify.annotations.Nullable;
  * which rebuilds SSA form and allocates the hardware's registers.
  */
 public final class KernelEmitter {
+  /** Alignment of arrays in bytes: that of the largest vector load. */
+  private static final int ALIGNMENT = 16;
 
   /** Name of the parameter that points to the fault record. */
   public static final String FAULT = "$fault_record";
@@ -143,7 +148,7 @@ public final class KernelEmitter {
     out.endFrames();
     var sites = faults.finish();
     return new Emitted(
-        new Kernel(name, parameters(), shared(), List.of(), bounds(), out.statements()),
+        new Kernel(name, parameters(), shared(), locals(), bounds(), out.statements()),
         sites,
         new SymbolTable(out.frames(), graph.methodsWithoutVariables()));
   }
@@ -212,15 +217,33 @@ public final class KernelEmitter {
     return found;
   }
 
+  private Stream<ArrayVariable> arrays(Access.Space space) {
+    return graph.arrays().stream().filter(array -> array.space() == space);
+  }
+
+  private List<Variable> locals() {
+    return arrays(Access.Space.LOCAL)
+        .map(array ->
+            new Variable(
+                "",
+                Modifier.Space.LOCAL,
+                ALIGNMENT,
+                Type.B8,
+                array.name(),
+                Math.max(1, Math.toIntExact(array.bytes())),
+                List.of()))
+        .toList();
+  }
+
   private List<Kernel.SharedArray> shared() {
-    return graph.shared().stream()
+    return arrays(Access.Space.SHARED)
         .map(array ->
             new Kernel.SharedArray(
                 array.name(),
-                16,
-                array.length() == SharedVariable.DYNAMIC
+                ALIGNMENT,
+                array.length() == ArrayVariable.DYNAMIC
                     ? Kernel.SharedArray.DYNAMIC
-                    : array.length() * array.element().bytes()))
+                    : Math.toIntExact(array.bytes())))
         .distinct()
         .toList();
   }

@@ -2,11 +2,11 @@ package dev.athanor.engine.lift.emit;
 
 import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.ArgumentValue;
+import dev.athanor.engine.lift.ir.ArrayVariable;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Intrinsic;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Relation;
-import dev.athanor.engine.lift.ir.SharedVariable;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
 import dev.athanor.engine.lift.refusal.LiftException;
@@ -55,11 +55,11 @@ final class ValueEmitter {
               new Address(new Symbol(value.attribute(ArgumentValue.class).parameterName()), 0));
       case SPECIAL ->
           out.emit("mov.u32", operands.register(value), value.attribute(SpecialRegister.class));
-      case SHARED ->
+      case ARRAY ->
           out.emit(
               "mov.u32",
               operands.register(value),
-              new Symbol(value.attribute(SharedVariable.class).name()));
+              new Symbol(value.attribute(ArrayVariable.class).name()));
       case THREE_WAY -> threeWay(value);
       case COMPARE -> compare(value);
       case SELECT ->
@@ -278,15 +278,15 @@ final class ValueEmitter {
     }
   }
 
-  /** Returns the operand of an access; a shared array without an index is named. */
+  /** Returns the operand of an access; an array of the kernel without an index is named. */
   private Address address(Value address, Access access) {
-    return address.is(Op.SHARED)
-        ? new Address(new Symbol(address.attribute(SharedVariable.class).name()), access.offset())
+    return address.is(Op.ARRAY)
+        ? new Address(new Symbol(address.attribute(ArrayVariable.class).name()), access.offset())
         : new Address(operands.inRegister(address), access.offset());
   }
 
   private static String space(Access access) {
-    return access.space() == Access.Space.GLOBAL ? ".global" : ".shared";
+    return "." + access.space().word();
   }
 
   private void load(Value value) {

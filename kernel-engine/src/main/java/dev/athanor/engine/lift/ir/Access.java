@@ -1,5 +1,7 @@
 package dev.athanor.engine.lift.ir;
 
+import java.util.Locale;
+
 /**
  * A memory access.
  *
@@ -14,11 +16,18 @@ public record Access(Space space, Element element, long offset, int count, boole
   /** A state space. */
   public enum Space {
     GLOBAL,
-    SHARED;
+    SHARED,
+    /** The memory of a thread. */
+    LOCAL;
 
     /** Returns the type of an address. */
     public ValueType address() {
       return this == GLOBAL ? ValueType.LONG : ValueType.INT;
+    }
+
+    /** Returns the word of PTX. */
+    public String word() {
+      return name().toLowerCase(Locale.ROOT);
     }
   }
 

@@ -25,7 +25,7 @@ public final class Graph {
   private final List<Argument> arguments;
   private final List<Integer> blockShape;
   private final Block entry;
-  private final List<SharedVariable> shared = new ArrayList<>();
+  private final List<ArrayVariable> arrays = new ArrayList<>();
   private final List<String> methodsWithoutVariables = new ArrayList<>();
 
   /**
@@ -54,9 +54,9 @@ public final class Graph {
     return entry;
   }
 
-  /** Returns the shared arrays; the front end adds to them. */
-  public List<SharedVariable> shared() {
-    return shared;
+  /** Returns the arrays that the kernel declares; the front end adds to them. */
+  public List<ArrayVariable> arrays() {
+    return arrays;
   }
 
   /** Returns the methods whose class files do not name their variables, if it is debugged. */

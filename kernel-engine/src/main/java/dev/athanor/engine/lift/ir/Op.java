@@ -10,8 +10,10 @@ public enum Op {
   ARGUMENT,
   /** A special register; the attribute is a {@code SpecialRegister}. */
   SPECIAL,
-  /** The address of a shared array; the attribute is a {@link SharedVariable}. */
-  SHARED,
+  /**
+   * The address of an array that the kernel declares; the attribute is an {@link ArrayVariable}.
+   */
+  ARRAY,
 
   ADD,
   SUB,

@@ -17,8 +17,10 @@ public final class PtxNames {
   /** The dynamic shared array. */
   public static final String DYNAMIC = "dynamic";
 
-  /** The first part of the names of other shared arrays; their numbers follow. */
+  /** The first parts of the names of other arrays; their numbers follow. */
   public static final String SHARED = "shared";
+
+  public static final String LOCAL = "local";
 
   /** The only identifier that PTX predefines without a {@code %} or a dot is WARP_SZ. */
   private static final Set<String> RESERVED = Set.of("WARP_SZ", DYNAMIC);
@@ -30,7 +32,7 @@ public final class PtxNames {
    * itself where possible.
    */
   public static String encode(String name) {
-    if (RESERVED.contains(name) || name.matches(SHARED + "\\d+")) {
+    if (RESERVED.contains(name) || name.matches("(" + SHARED + "|" + LOCAL + ")\\d+")) {
       return code(name.charAt(0)) + name.substring(1);
     }
     if (PLAIN.matcher(name).matches()) {

@@ -27,7 +27,7 @@ final class Alignment {
   /** Returns a power of two, at most {@link #ARRAY}, that divides an address. */
   int of(Value address) {
     return switch (address.op()) {
-      case ARGUMENT, SHARED -> ARRAY;
+      case ARGUMENT, ARRAY -> ARRAY;
       case ADDRESS -> {
         int size = address.attribute(Integer.class);
         int index = 1 << zeros(address.input(1), new HashSet<>());

@@ -11,7 +11,8 @@ public final class Optimizer {
           new MergeBlocks(),
           new NumberValues(),
           new ConvertIfs(),
-          new RemoveDeadCode());
+          new RemoveDeadCode(),
+          new PromoteArrays());
 
   private static final int MOST_ROUNDS = 8;
   private static final int MOST_LOOPS = 50;

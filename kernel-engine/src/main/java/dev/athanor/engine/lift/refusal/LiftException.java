@@ -4,8 +4,8 @@ import dev.athanor.engine.ptx.Source;
 
 /**
  * A method that cannot be a kernel. The message names the line, the expression and the remedy, such
- * as {@code Saxpy.java:12: `new float[…]` allocates an array, and a GPU thread has no heap; use
- * scalars, or Gpu.shared… for memory of the block (in saxpy)}.
+ * as {@code Saxpy.java:12: null is not a value of a kernel; pass every array, or select with an int
+ * (in saxpy)}.
  */
 public final class LiftException extends RuntimeException {
   private final Refusal refusal;

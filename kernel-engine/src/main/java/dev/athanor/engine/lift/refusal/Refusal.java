@@ -6,8 +6,22 @@ package dev.athanor.engine.lift.refusal;
  */
 public enum Refusal {
   NEW_ARRAY(
-      "`new %s[…]` allocates an array, and a GPU thread has no heap",
-      "use scalars, or Gpu.shared… for memory of the block"),
+      "`new %s[…]` is not an array of numbers with one or two dimensions",
+      "use arrays of numbers, or a record for each element"),
+  PRIVATE_LENGTH(
+      "the length of `new %s[…]` is not a constant, and a GPU thread has no heap",
+      "use a compile-time constant, or Gpu.shared… for memory of the block"),
+  PRIVATE_SIZE("`new %s[…]` has the length %s", "use a length of at least 0"),
+  PRIVATE_TOTAL(
+      "the arrays that a thread creates take %s bytes",
+      "use at most 65536, or an array that is passed to the kernel"),
+  PRIVATE_ACCESS(
+      "`%s` is an array of one thread, which no other thread, atomic operation or matrix operation"
+          + " accesses",
+      "use a shared array or a parameter"),
+  ROW_STORE("a row of an array of arrays is replaced", "copy its numbers"),
+  PRIVATE_LIFETIME(
+      "an array that a loop creates is used in a later iteration", "create it before the loop"),
   NEW_OBJECT(
       "`new %s(…)` creates an object, and a GPU thread has no heap",
       "use a record of numbers, which is kept in registers, or separate variables"),
@@ -89,7 +103,7 @@ public enum Refusal {
       "the length of a shared array is not a constant",
       "use a compile-time constant, or the dynamic shared array"),
   MIXED_ARRAYS(
-      "%s is a shared array on one path and a parameter on another",
+      "%s has arrays in different memories on different paths",
       "use two variables, one for each memory"),
   MIXED_TYPES(
       "%s has values of different types on different paths", "use one variable for each type"),

@@ -26,7 +26,7 @@ final class ConstantFolder {
           case BITCAST -> bits(number(value, 0), value.type());
           case SELECT ->
               value.input(value.input(0).isConstant(true) ? 1 : 2).attribute(Object.class);
-          case LOAD, STORE, CHECK, CALL, ADDRESS, CONSTANT, PHI, ARGUMENT, SPECIAL, SHARED -> null;
+          case LOAD, STORE, CHECK, CALL, ADDRESS, CONSTANT, PHI, ARGUMENT, SPECIAL, ARRAY -> null;
           default ->
               switch (value.type()) {
                 case INT -> ints(value);
