@@ -132,6 +132,9 @@ final class RandomStatements {
     if (choice % 13 == 0) {
       return array(scope);
     }
+    if (choice % 17 == 0) {
+      return privateArray(scope);
+    }
     if (choice % 7 == 3 && scope.isKernel()) {
       return neighbors.of(scope);
     }
@@ -229,6 +232,21 @@ final class RandomStatements {
             " : " + expressions.pick(scope.arrays(word)).name() + ";\n");
     scope.add(new ArrayVariable(name, word, true));
     return declared;
+  }
+
+  /** Returns the declaration of an array of the thread, some elements of which are variables. */
+  private Piece privateArray(Scope scope) {
+    var word = expressions.pick(Arguments.WORDS);
+    var name = scope.fresh("own");
+    var indices = new ArrayList<>(List.of("0", "5"));
+    if (!scope.of(INT).isEmpty() && random.nextBoolean()) {
+      indices.add(expressions.pick(scope.of(INT)).name() + " & 7");
+    }
+    for (var index : indices) {
+      var element = name + "[" + index + "]";
+      scope.add(new Variable(element, word, Type.of(word), true, false));
+    }
+    return statement(word + "[] " + name + " = new " + word + "[8];\n");
   }
 
   private Piece assignment(Scope scope) {
