@@ -506,6 +506,54 @@ public final class Gpu {
     return HostAtomics.max(array, index, value);
   }
 
+  /**
+   * Replaces an element by the smaller of it and a value atomically, as {@link Math#min(float,
+   * float)}: a loop of {@code atom.cas}.
+   */
+  public static float atomicMin(float[] array, int index, float value) {
+    return FloatAtomics.atomicMin(array, index, value);
+  }
+
+  /**
+   * Replaces an element by the smaller of it and a value atomically, as {@link Math#min(double,
+   * double)}: a loop of {@code atom.cas}.
+   */
+  public static double atomicMin(double[] array, int index, double value) {
+    return FloatAtomics.atomicMin(array, index, value);
+  }
+
+  /**
+   * Replaces an element by the larger of it and a value atomically, as {@link Math#max(float,
+   * float)}: a loop of {@code atom.cas}.
+   */
+  public static float atomicMax(float[] array, int index, float value) {
+    return FloatAtomics.atomicMax(array, index, value);
+  }
+
+  /**
+   * Replaces an element by the larger of it and a value atomically, as {@link Math#max(double,
+   * double)}: a loop of {@code atom.cas}.
+   */
+  public static double atomicMax(double[] array, int index, double value) {
+    return FloatAtomics.atomicMax(array, index, value);
+  }
+
+  /**
+   * Adds 1 to an element atomically, which becomes 0 after {@code limit}; both are unsigned. PTX:
+   * {@code atom.inc.u32}.
+   */
+  public static int atomicIncrement(int[] array, int index, int limit) {
+    return HostAtomics.increment(array, index, limit);
+  }
+
+  /**
+   * Subtracts 1 from an element atomically, which becomes {@code limit} after 0, and if it is above
+   * {@code limit}; both are unsigned. PTX: {@code atom.dec.u32}.
+   */
+  public static int atomicDecrement(int[] array, int index, int limit) {
+    return HostAtomics.decrement(array, index, limit);
+  }
+
   /** Combines an element with a value by bitwise and atomically. PTX: {@code atom.and.b32}. */
   public static int atomicAnd(int[] array, int index, int value) {
     return HostAtomics.and(array, index, value);
@@ -550,6 +598,16 @@ public final class Gpu {
     return HostAtomics.exchange(array, index, value);
   }
 
+  /** Replaces an element by a value atomically. PTX: {@code atom.exch.b32}. */
+  public static float atomicExchange(float[] array, int index, float value) {
+    return HostAtomics.exchange(array, index, value);
+  }
+
+  /** Replaces an element by a value atomically. PTX: {@code atom.exch.b64}. */
+  public static double atomicExchange(double[] array, int index, double value) {
+    return HostAtomics.exchange(array, index, value);
+  }
+
   /**
    * Replaces an element by {@code value} if it is {@code expected}, atomically. PTX: {@code
    * atom.cas.b32}.
@@ -563,6 +621,23 @@ public final class Gpu {
    * atom.cas.b64}.
    */
   public static long atomicCompareAndSet(long[] array, int index, long expected, long value) {
+    return HostAtomics.compareAndSet(array, index, expected, value);
+  }
+
+  /**
+   * Replaces an element by {@code value} if its bits are those of {@code expected}, atomically.
+   * PTX: {@code atom.cas.b32}.
+   */
+  public static float atomicCompareAndSet(float[] array, int index, float expected, float value) {
+    return HostAtomics.compareAndSet(array, index, expected, value);
+  }
+
+  /**
+   * Replaces an element by {@code value} if its bits are those of {@code expected}, atomically.
+   * PTX: {@code atom.cas.b64}.
+   */
+  public static double atomicCompareAndSet(
+      double[] array, int index, double expected, double value) {
     return HostAtomics.compareAndSet(array, index, expected, value);
   }
 

@@ -91,6 +91,14 @@ public final class HostAtomics {
     return old;
   }
 
+  public static float exchange(float[] array, int index, float value) {
+    return (float) FLOATS.getAndSet(array, index, value);
+  }
+
+  public static double exchange(double[] array, int index, double value) {
+    return (double) DOUBLES.getAndSet(array, index, value);
+  }
+
   public static int min(int[] array, int index, int value) {
     int old = (int) INTS.getVolatile(array, index);
     while (true) {
@@ -149,5 +157,47 @@ public final class HostAtomics {
       Thread.yield();
     }
     return old;
+  }
+
+  /** Compares bits. */
+  public static float compareAndSet(float[] array, int index, float expected, float value) {
+    float old = (float) FLOATS.compareAndExchange(array, index, expected, value);
+    if (Float.floatToRawIntBits(old) != Float.floatToRawIntBits(expected)) {
+      Thread.yield();
+    }
+    return old;
+  }
+
+  /** Compares bits. */
+  public static double compareAndSet(double[] array, int index, double expected, double value) {
+    double old = (double) DOUBLES.compareAndExchange(array, index, expected, value);
+    if (Double.doubleToRawLongBits(old) != Double.doubleToRawLongBits(expected)) {
+      Thread.yield();
+    }
+    return old;
+  }
+
+  public static int increment(int[] array, int index, int limit) {
+    int old = (int) INTS.getVolatile(array, index);
+    while (true) {
+      int next = Integer.compareUnsigned(old, limit) >= 0 ? 0 : old + 1;
+      int found = compareAndSet(array, index, old, next);
+      if (found == old) {
+        return old;
+      }
+      old = found;
+    }
+  }
+
+  public static int decrement(int[] array, int index, int limit) {
+    int old = (int) INTS.getVolatile(array, index);
+    while (true) {
+      boolean wraps = old == 0 || Integer.compareUnsigned(old, limit) > 0;
+      int found = compareAndSet(array, index, old, wraps ? limit : old - 1);
+      if (found == old) {
+        return old;
+      }
+      old = found;
+    }
   }
 }

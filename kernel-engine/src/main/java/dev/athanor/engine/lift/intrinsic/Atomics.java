@@ -37,6 +37,7 @@ public final class Atomics {
   private static String type(String operation, Element element) {
     return switch (operation) {
       case "and", "or", "xor", "exch", "cas" -> "b" + element.memory().bits();
+      case "inc", "dec" -> "u32";
       // two's complement: the sum is the same, and only the unsigned one exists in 64 bits
       case "add" -> element == Element.LONG ? "u64" : element.memory().word();
       default -> element.memory().word();

@@ -28,6 +28,7 @@ public final class Intrinsics {
   public static final String LIBRARY = "dev/athanor/engine/lift/library/KernelMath";
 
   private static final String GPU = "dev/athanor/engine/lift/Gpu";
+  private static final String FLOAT_ATOMICS = "dev/athanor/engine/lift/FloatAtomics";
   private static final Map<String, Meaning> TABLE = new HashMap<>();
 
   private Intrinsics() {}
@@ -35,7 +36,7 @@ public final class Intrinsics {
   /** Returns whether a class, by its internal name, implements intrinsics in Java. */
   public static boolean isImplementation(String owner) {
     return owner.matches(
-        "dev/athanor/engine/lift/(library/.*|Gpu|WarpMatrix|(Block|Warp)Reductions)");
+        "dev/athanor/engine/lift/(library/.*|Gpu|WarpMatrix|(Block|Warp)Reductions|FloatAtomics)");
   }
 
   /** Returns the meaning of a static method; null if it has none of its own. */
@@ -126,6 +127,13 @@ public final class Intrinsics {
     for (var name : Arrays.asList("Add", "Min", "Max", "And", "Or", "Xor")) {
       gpu("atomic" + name, new Meaning.OfAtomic(name.toLowerCase(Locale.ROOT)));
     }
+    for (var type : Arrays.asList("F", "D")) {
+      var signature = "([%sI%s)%s".formatted(type, type, type);
+      gpu("atomicMin" + signature, new Meaning.OfLibrary(FLOAT_ATOMICS));
+      gpu("atomicMax" + signature, new Meaning.OfLibrary(FLOAT_ATOMICS));
+    }
+    gpu("atomicIncrement", new Meaning.OfAtomic("inc"));
+    gpu("atomicDecrement", new Meaning.OfAtomic("dec"));
     gpu("atomicExchange", new Meaning.OfAtomic("exch"));
     gpu("atomicCompareAndSet", new Meaning.OfAtomic("cas"));
     gpu("barrier", emits("barrier", WRITE, WarpLowerings::barrier));
