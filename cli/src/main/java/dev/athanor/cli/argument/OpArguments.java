@@ -30,7 +30,7 @@ public final class OpArguments {
   @SuppressWarnings("NullAway.Init") // picocli sets it
   private CommandSpec command;
 
-  @Parameters(paramLabel = "OP", description = "the op")
+  @Parameters(index = "0", paramLabel = "OP", description = "the op")
   @SuppressWarnings("NullAway.Init")
   private String name;
 
@@ -53,6 +53,11 @@ public final class OpArguments {
       paramLabel = "NAME=VALUE",
       description = "an attribute, such as transposeB=true; lists are written axes=0,2")
   private Map<String, String> attributes = new LinkedHashMap<>();
+
+  /** Returns the name of the op as given. */
+  public String name() {
+    return name;
+  }
 
   /**
    * Returns the plans of a device for the op, the planner's choice first.

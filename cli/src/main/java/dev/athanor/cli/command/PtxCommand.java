@@ -1,73 +1,82 @@
 package dev.athanor.cli.command;
 
+import com.fasterxml.jackson.annotation.JsonInclude;
 import dev.athanor.cli.argument.DeviceOption;
 import dev.athanor.cli.argument.GpuOption;
+import dev.athanor.cli.argument.JavaKernelArguments;
 import dev.athanor.cli.argument.OpArguments;
 import dev.athanor.cli.argument.PluginsOption;
 import dev.athanor.cli.report.Build;
+import dev.athanor.cli.report.KernelReport;
 import dev.athanor.cli.report.MachineCodeReport;
 import dev.athanor.cli.report.MachineCodeReport.Launched;
+import dev.athanor.cli.report.PtxText;
 import dev.athanor.cli.report.ResultFile;
-import dev.athanor.cli.report.Table;
 import dev.athanor.engine.analysis.Assembler;
-import dev.athanor.engine.analysis.Assembly;
 import dev.athanor.engine.analysis.Gpu;
-import dev.athanor.engine.analysis.JCudaAssembler;
-import dev.athanor.engine.analysis.Liveness;
 import dev.athanor.engine.device.Capability;
-import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Kernel;
-import dev.athanor.engine.ptx.Module;
-import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Target;
-import dev.athanor.engine.ptx.check.Verifier;
-import dev.athanor.engine.ptx.check.Violation;
 import dev.athanor.engine.ptx.legal.Legalizer;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.profile.OpProfile;
-import dev.athanor.service.codec.KernelView;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Locale;
-import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.Callable;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code athanor ptx OP}. */
+/** {@code athanor ptx}. */
 @Command(
     name = "ptx",
+    customSynopsis = {
+      "athanor ptx OP [OPTIONS]",
+      "       athanor ptx CLASSES CLASS[::METHOD] [OPTIONS]"
+    },
     description = {
-      "Prints the PTX of an op.",
-      "Example: athanor ptx matmul --shape a=64,64 --shape b=64,64 --dtype a=f16 --dtype b=f16 --stats"
+      "Prints the PTX of an op, or of a kernel in Java from CLASSES, a class folder or jar.",
+      "Example: athanor ptx matmul --shape a=64,64 --shape b=64,64 --dtype a=f16 --dtype b=f16 --stats",
+      "Example: athanor ptx target/classes Saxpy::saxpy"
     },
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class)
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 public final class PtxCommand implements Callable<Integer> {
 
-  /** The column of annotations; those of longer lines follow after one space. */
-  private static final int ANNOTATION_COLUMN = 64;
+  /** The options that only ops have. */
+  private static final List<String> OP_OPTIONS =
+      List.of("--shape", "--dtype", "--attr", "--plugins", "--explain");
 
   @Spec private CommandSpec spec;
 
   @Mixin private OpArguments op;
 
+  @Parameters(
+      index = "1",
+      arity = "0..1",
+      paramLabel = "CLASS[::METHOD]",
+      description =
+          "a kernel in Java, such as com.acme.Saxpy::saxpy; the package may be left out if the"
+              + " class name is unique, and the method if the class has one kernel")
+  private @Nullable String javaKernel;
+
+  @Mixin private JavaKernelArguments java;
+
   @Mixin private PluginsOption plugins;
 
   @Mixin private DeviceOption device;
 
-  @Option(names = "--explain", description = "prints the candidates of the planner instead of PTX")
+  @Option(
+      names = "--explain",
+      description = "prints the candidates of the planner for an op instead of PTX")
   private boolean explain;
 
   @Option(
@@ -104,69 +113,48 @@ public final class PtxCommand implements Callable<Integer> {
   @Option(names = "--json", description = "prints JSON")
   private boolean json;
 
-  private record Result(String kernel, List<Stats> kernels, String explanation) {}
+  /**
+   * The kernels to print.
+   *
+   * @param explanation the candidates of the planner; null for a kernel in Java
+   */
+  private record Found(String name, List<Printed> kernels, @Nullable String explanation) {}
 
-  /** The statistics of a kernel. */
-  private record Stats(
-      String name,
-      String version,
-      String target,
-      String ptx,
-      long instructions,
-      Map<String, Long> mix,
-      int registersLive,
-      int predicatesLive,
-      int staticSharedBytes,
-      int maxThreads,
-      List<String> warnings,
-      List<Assembled> assembled,
-      @Nullable MachineCodeReport machineCode) {}
+  /** A kernel and the launch that determines its occupancy. */
+  private record Printed(Kernel kernel, Launched launched) {}
 
-  /** The result of an assembler. */
-  private record Assembled(
-      String assembler,
-      String target,
-      int registers,
-      int spillStoreBytes,
-      int spillLoadBytes,
-      int stackBytes,
-      List<String> warnings,
-      Map<String, Integer> blocksPerMultiprocessor) {}
+  @JsonInclude(JsonInclude.Include.NON_NULL)
+  private record Result(String kernel, List<KernelReport> kernels, @Nullable String explanation) {}
 
   @Override
   public Integer call() {
     var out = spec.commandLine().getOut();
     var target = target();
     var wanted = gpu == null ? null : GpuOption.named(spec.commandLine(), gpu);
+    refuseOptions(javaKernel);
     var capability = wanted == null ? capability() : OpProfile.capability(wanted);
-    var plan = op.plans(plugins.catalogue(), capability).getFirst();
+    var found = javaKernel == null ? plan(capability) : java(javaKernel);
     if (explain && !json) {
-      out.println(plan.explain());
+      out.println(found.explanation());
       return 0;
     }
     if (!json && !stats && !sass && target == null) {
-      plan.kernels()
-          .forEach(kernel ->
-              text(Legalizer.legalize(kernel, capability.target())).forEach(out::println));
+      for (var each : found.kernels()) {
+        var module = Legalizer.legalize(each.kernel(), capability.target());
+        PtxText.of(module, annotate).forEach(out::println);
+      }
       return 0;
     }
     var codeTarget = target == null ? capability.target() : target;
-    var kernels =
-        plan.kernels().stream()
-            .map(kernel ->
-                stats(
-                    Legalizer.legalize(kernel, codeTarget),
-                    target,
-                    sass ? machineCode(plan, kernel, codeTarget, wanted) : null))
-            .toList();
+    var kernels = found.kernels().stream().map(each -> report(each, codeTarget, wanted)).toList();
     if (json) {
-      out.println(ResultFile.json(new Result(plan.kernel(), kernels, plan.explain())));
+      out.println(ResultFile.json(new Result(found.name(), kernels, found.explanation())));
       return 0;
     }
     for (var kernel : kernels) {
       var code = kernel.machineCode();
       if (stats || (target != null && !sass)) {
-        report(kernel).forEach(out::println);
+        kernel.text().forEach(out::println);
       }
       if (code != null) {
         code.text().forEach(out::println);
@@ -175,23 +163,68 @@ public final class PtxCommand implements Callable<Integer> {
     return 0;
   }
 
+  /** Refuses the options of ops for a kernel in Java, and its options for an op. */
+  private void refuseOptions(@Nullable String kernel) {
+    var parsed = spec.commandLine().getParseResult();
+    if (kernel == null && java.checked()) {
+      throw usageError(
+          "--checked applies to kernels in Java, and %s is an op; leave it out"
+              .formatted(op.name()));
+    }
+    for (var option : OP_OPTIONS) {
+      if (kernel != null && parsed.hasMatchedOption(option)) {
+        throw usageError(
+            "%s applies to ops, and %s is a kernel in Java; leave it out"
+                .formatted(option, kernel));
+      }
+    }
+  }
+
+  private Found plan(Capability capability) {
+    var catalogue = plugins.catalogue();
+    if (catalogue.find(op.name()).isEmpty()) {
+      JavaKernelArguments.missing(op.name())
+          .ifPresent(sentence -> {
+            throw usageError(sentence);
+          });
+    }
+    var plan = op.plans(catalogue, capability).getFirst();
+    var kernels =
+        plan.kernels().stream().map(kernel -> new Printed(kernel, launched(plan, kernel))).toList();
+    return new Found(plan.kernel(), kernels, plan.explain());
+  }
+
+  private Found java(String name) {
+    var kernel = java.module(op.name(), name).kernels().getFirst();
+    var launched = new Launched(kernel.maxThreads(), 0);
+    return new Found(kernel.name(), List.of(new Printed(kernel, launched)), null);
+  }
+
   private Capability capability() {
     try (var opened = device.open().device()) {
       return opened.capability();
     }
   }
 
-  private MachineCodeReport machineCode(
-      Plan plan, Kernel kernel, Target target, @Nullable Gpu wanted) {
+  private KernelReport report(Printed printed, Target codeTarget, @Nullable Gpu wanted) {
+    try {
+      return KernelReport.of(
+          Legalizer.legalize(printed.kernel(), codeTarget),
+          assemble == null ? null : codeTarget,
+          sass ? machineCode(printed, codeTarget, wanted) : null);
+    } catch (IllegalArgumentException e) {
+      throw usageError(String.valueOf(e.getMessage()));
+    }
+  }
+
+  private static MachineCodeReport machineCode(
+      Printed printed, Target target, @Nullable Gpu wanted) {
     var gpus =
         wanted != null
             ? List.of(wanted)
             : Gpu.ALL.stream().filter(each -> each.target().sm() == target.sm()).toList();
-    try {
-      return MachineCodeReport.of(Assembler.best(), kernel, target, gpus, launched(plan, kernel));
-    } catch (IllegalArgumentException e) {
-      throw new ParameterException(spec.commandLine(), String.valueOf(e.getMessage()), e);
-    }
+    return MachineCodeReport.of(
+        Assembler.best(), printed.kernel(), target, gpus, printed.launched());
   }
 
   /** Returns the launch of a kernel that takes the most shared memory. */
@@ -208,144 +241,11 @@ public final class PtxCommand implements Callable<Integer> {
     try {
       return assemble == null ? null : Target.of(assemble);
     } catch (IllegalArgumentException e) {
-      throw new ParameterException(
-          spec.commandLine(), "--assemble %s: %s".formatted(assemble, e.getMessage()), e);
+      throw usageError("--assemble %s: %s".formatted(assemble, e.getMessage()));
     }
   }
 
-  private List<String> text(Module module) {
-    return KernelView.of(module).lines().stream()
-        .map(line -> annotate ? annotated(line) : line.text())
-        .toList();
-  }
-
-  private static String annotated(KernelView.Line line) {
-    var live = line.live();
-    return live == null
-        ? line.text()
-        : "%s%s// %-26s %3d %s"
-            .formatted(
-                line.text(),
-                " ".repeat(Math.max(1, ANNOTATION_COLUMN - line.text().length())),
-                line.source(),
-                live,
-                "#".repeat(Math.ceilDiv(live, 4)));
-  }
-
-  private Stats stats(
-      Module module, @Nullable Target target, @Nullable MachineCodeReport machineCode) {
-    var kernel = module.kernels().getFirst();
-    var ptx = module.toString();
-    var liveness = Liveness.of(kernel);
-    var mix =
-        kernel
-            .instructions()
-            .map(Statement.Instruction::form)
-            .collect(
-                Collectors.groupingBy(
-                    InstructionForm::mnemonic, TreeMap::new, Collectors.counting()));
-    return new Stats(
-        kernel.name(),
-        module.version().toString(),
-        module.target().toString(),
-        ptx,
-        kernel.instructions().count(),
-        mix,
-        liveness.mostWords(),
-        liveness.mostPredicates(),
-        kernel.staticSharedBytes(),
-        kernel.maxThreads(),
-        Verifier.warnings(module).stream().map(Violation::toString).toList(),
-        target == null ? List.of() : assembled(kernel, ptx, target),
-        machineCode);
-  }
-
-  private List<Assembled> assembled(Kernel kernel, String ptx, Target target) {
-    return Assembler.best().stream()
-        .map(assembler -> {
-          try {
-            return assembled(assembler.name(), assembler.assemble(ptx, target), kernel, target);
-          } catch (Assembler.AssemblyException e) {
-            throw new ParameterException(spec.commandLine(), String.valueOf(e.getMessage()), e);
-          }
-        })
-        .toList();
-  }
-
-  private static Assembled assembled(String name, Assembly assembly, Kernel kernel, Target target) {
-    var usage = assembly.of(kernel.name());
-    var blocks = new TreeMap<String, Integer>();
-    for (var gpu : Gpu.ALL) {
-      if (gpu.target().sm() == target.sm()) {
-        blocks.put(
-            gpu.name(),
-            gpu.occupancy(kernel.maxThreads(), usage.registers(), usage.staticSharedBytes())
-                .blocks());
-      }
-    }
-    return new Assembled(
-        name,
-        target.toString(),
-        usage.registers(),
-        usage.spillStoreBytes(),
-        usage.spillLoadBytes(),
-        usage.stackBytes(),
-        assembly.warnings(),
-        blocks);
-  }
-
-  private static List<String> report(Stats kernel) {
-    var lines = new ArrayList<String>();
-    lines.add(
-        "%s: .version %s, .target %s, %d instructions, at most %d live registers and %d live predicates, %d bytes of static shared memory, %d threads"
-            .formatted(
-                kernel.name(),
-                kernel.version(),
-                kernel.target(),
-                kernel.instructions(),
-                kernel.registersLive(),
-                kernel.predicatesLive(),
-                kernel.staticSharedBytes(),
-                kernel.maxThreads()));
-    lines.add("");
-    var mix = new Table("instruction", "count", "share");
-    kernel.mix().entrySet().stream()
-        .sorted(Map.Entry.<String, Long>comparingByValue().reversed())
-        .forEach(e ->
-            mix.add(
-                e.getKey(),
-                Long.toString(e.getValue()),
-                String.format(
-                    Locale.ROOT, "%.1f%%", 100.0 * e.getValue() / kernel.instructions())));
-    lines.addAll(mix.text());
-    kernel.warnings().forEach(lines::add);
-    if (!kernel.assembled().isEmpty()) {
-      lines.add("");
-      var table =
-          new Table(
-              "assembler",
-              "target",
-              "registers",
-              "spilled bytes",
-              "stack bytes",
-              "blocks per multiprocessor without dynamic shared memory");
-      for (var made : kernel.assembled()) {
-        table.add(
-            made.assembler(),
-            made.target(),
-            Integer.toString(made.registers()),
-            Integer.toString(made.spillStoreBytes() + made.spillLoadBytes()),
-            Integer.toString(made.stackBytes()),
-            made.blocksPerMultiprocessor().entrySet().stream()
-                .map(e -> e.getKey() + ": " + e.getValue())
-                .collect(Collectors.joining(", ")));
-      }
-      lines.addAll(table.text());
-      for (var made : kernel.assembled()) {
-        lines.addAll(made.warnings());
-        JCudaAssembler.note(made.assembler()).ifPresent(lines::add);
-      }
-    }
-    return lines;
+  private ParameterException usageError(String sentence) {
+    return new ParameterException(spec.commandLine(), sentence);
   }
 }

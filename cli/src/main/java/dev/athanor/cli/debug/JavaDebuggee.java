@@ -4,6 +4,7 @@ import dev.athanor.cli.argument.EmulatorArguments;
 import dev.athanor.cli.argument.Extents;
 import dev.athanor.cli.argument.KernelArgument;
 import dev.athanor.cli.argument.KernelArgument.Tensor;
+import dev.athanor.cli.argument.KernelClasses;
 import dev.athanor.engine.debug.Debuggee;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Dim3;
@@ -67,6 +68,9 @@ final class JavaDebuggee implements Debuggee {
     @Mixin private EmulatorArguments emulator;
   }
 
+  private static final KernelClasses.Labels LABELS =
+      new KernelClasses.Labels("`classPath`", "`class`", "`method`");
+
   private final JavaKernel kernel;
   private final List<Parameter> parameters;
   private final boolean checked;
@@ -97,7 +101,7 @@ final class JavaDebuggee implements Debuggee {
    */
   static JavaDebuggee of(List<String> words) {
     var arguments = RequestWords.read(new Arguments(), words);
-    try (var classes = new KernelClasses(arguments.classPath)) {
+    try (var classes = new KernelClasses(arguments.classPath, LABELS)) {
       return new JavaDebuggee(
           classes.kernel(arguments.type, arguments.method).debugged(), arguments);
     } catch (ParameterException e) {

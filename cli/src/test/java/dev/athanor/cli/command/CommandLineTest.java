@@ -143,6 +143,9 @@ class CommandLineTest {
           bench matmul --min-time long | athanor bench: --min-time long: expected a number
           run matmul --in a.npy | athanor run: --in a.npy: expected INPUT=FILE
           ptx | athanor ptx: OP is missing; see athanor ptx --help
+          ptx Saxpy::saxpy | athanor ptx: Saxpy::saxpy: CLASSES is missing; write target/classes Saxpy::saxpy
+          ptx matmul --shape a=4,4 --checked | athanor ptx: --checked applies to kernels in Java, and matmul is an op; leave it out
+          ptx matmul Saxpy::saxpy | athanor ptx: CLASSES matmul: no such folder or jar
           ptx matmull | athanor ptx: unknown op "matmull"; did you mean matmul?
           ops soft-max | athanor ops: unknown op "soft-max"; did you mean softmax?
           debug --port 70000 | athanor debug: --port 70000: expected a port from 0 to 65535
@@ -302,7 +305,11 @@ class CommandLineTest {
     var help = athanor("ptx", "--help").out().lines().filter(l -> l.contains("Example: "));
     // picocli breaks long lines
     var example = "ptx matmul --shape a=64,64 --shape b=64,64 --dtype a=f16 --dtype b=f16 --stats";
-    assertThat(help).singleElement().asString().contains("athanor ptx matmul --shape a=64,64");
+    assertThat(help)
+        .containsSequence("Example: athanor ptx target/classes Saxpy::saxpy")
+        .first()
+        .asString()
+        .contains("athanor ptx matmul --shape a=64,64");
     var run = athanor(example.split(" "));
     assertThat(run.status()).isZero();
     assertThat(run.out())

@@ -52,7 +52,9 @@ class DebugJavaRefusalsTest extends JavaSessions {
       delimiter = '|',
       textBlock =
           """
-          class=sample.Wave | `class` sample.Wave: not found on the class path CLASSES; include the package, and write nested classes as Outer$Inner
+          class=sample.Wave | `class` sample.Wave: not found on the class path CLASSES; did you mean sample.Waves?
+          class=Particles | `class` Particles: not found on the class path CLASSES; write com.acme.Saxpy, and nested classes as Outer$Inner
+          class=Waves method=wave | `method` wave: no such method; the kernels of sample.Waves are all, beyond, race, split, text, waves
           classPath=/no/folder | `classPath` /no/folder: no such folder or jar
           classPath= | `classPath` is missing
           method=wave | `method` wave: no such method; the kernels of sample.Waves are all, beyond, race, split, text, waves

@@ -2,8 +2,8 @@ package dev.athanor.cli.debug;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.cli.KernelSources;
 import dev.athanor.cli.argument.TensorFile;
-import dev.athanor.engine.lift.GpuKernel;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Shape;
@@ -18,8 +18,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import javax.tools.ToolProvider;
 import org.eclipse.lsp4j.debug.StackFrame;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -45,10 +43,7 @@ abstract class JavaSessions {
     var socket = new Socket(InetAddress.getLoopbackAddress(), server.port());
     open.add(socket);
     client = new DebugClient(socket.getInputStream(), socket.getOutputStream());
-    source = folder.resolve("Waves.java");
-    try (var text = JavaSessions.class.getResourceAsStream("/kernels/Waves.java.txt")) {
-      Files.write(source, Objects.requireNonNull(text).readAllBytes());
-    }
+    source = KernelSources.waves(folder);
   }
 
   @AfterEach
@@ -59,21 +54,7 @@ abstract class JavaSessions {
   }
 
   void compile(String debugInformation, Path file) throws Exception {
-    var compiler = ToolProvider.getSystemJavaCompiler();
-    var path = Path.of(GpuKernel.class.getProtectionDomain().getCodeSource().getLocation().toURI());
-    int status =
-        compiler.run(
-            null,
-            null,
-            null,
-            debugInformation,
-            "-proc:none",
-            "-cp",
-            path.toString(),
-            "-d",
-            folder.resolve("classes").toString(),
-            file.toString());
-    assertThat(status).isZero();
+    KernelSources.compile(debugInformation, file, folder.resolve("classes"));
   }
 
   int line(String text) throws Exception {
