@@ -10,6 +10,9 @@ import dev.athanor.engine.lift.Gpu;
 public final class KernelMath {
   private static final int LANES_LOG2 = 5;
 
+  /** Bits of a long beside a significand. */
+  private static final int FREE_BITS = 11;
+
   private KernelMath() {}
 
   /** As {@link Gpu#warpId}. */
@@ -25,25 +28,35 @@ public final class KernelMath {
 
   /** Returns the remainder of a division that rounds to zero, exactly, as {@code %} does. */
   public static double remainder(double x, double y) {
-    double divisor = Math.abs(y);
     double rest = Math.abs(x);
+    double divisor = Math.abs(y);
     if (!(rest < Double.POSITIVE_INFINITY) || !(divisor > 0)) {
       return Double.NaN;
     }
-    if (rest >= divisor) {
-      double multiple = divisor;
-      while (multiple <= rest - multiple) {
-        multiple += multiple;
-      }
-      // subtracts each power of two times the divisor that fits, largest first; this is exact
-      while (multiple >= divisor) {
-        if (rest >= multiple) {
-          rest -= multiple;
-        }
-        multiple *= 0.5;
-      }
+    if (rest < divisor) {
+      return x;
     }
-    return x < 0 || (x == 0 && 1 / x < 0) ? -rest : rest;
+    long bits = Double.doubleToRawLongBits(rest);
+    long divisorBits = Double.doubleToRawLongBits(divisor);
+    int exponent = exponent(divisorBits);
+    long modulus = significand(divisorBits);
+    // long division of integers, 11 digits at a time
+    long remainder = Long.remainderUnsigned(significand(bits), modulus);
+    for (int digits = exponent(bits) - exponent; digits > 0; digits -= FREE_BITS) {
+      remainder = Long.remainderUnsigned(remainder << Math.min(digits, FREE_BITS), modulus);
+    }
+    long scale = exponent > 52 ? (exponent - 52L) << 52 : 1L << (exponent - 1);
+    return copySign(remainder * Double.longBitsToDouble(scale), x);
+  }
+
+  /** Returns the exponent of a positive number, where 1 stands for a factor of 2^-1074. */
+  private static int exponent(long bits) {
+    return Math.max((int) (bits >>> 52), 1);
+  }
+
+  private static long significand(long bits) {
+    long hidden = bits >>> 52 == 0 ? 0 : 1L << 52;
+    return (bits & ((1L << 52) - 1)) | hidden;
   }
 
   public static int floorDiv(int x, int y) {
