@@ -231,7 +231,7 @@ class KernelDefinitionTest {
             .output("y", "[N]", "");
     assertThatThrownBy(builder::op)
         .hasMessageMatching(
-            "op \"copy\": TestKernels\\.java:\\d+: `new float\\[…]` allocates an array.*; use scalars.* \\(in allocates\\)");
+            "op \"copy\": TestKernels\\.java:\\d+: the length of `new float\\[…]` is not a constant.*; use a compile-time constant.* \\(in allocates\\)");
   }
 
   @Test
