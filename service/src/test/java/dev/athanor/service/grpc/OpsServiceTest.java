@@ -505,12 +505,12 @@ class OpsServiceTest extends GrpcTest {
   @Test
   void callThatExceedsItsDeadlineStoresNothing() {
     int tensors = store.count();
-    double ended = requests();
+    double ended = requests("deadline-exceeded");
     TestOps.Identity.AT_GATE.set(0);
     var late = refusal(() -> ops().withDeadlineAfter(300, TimeUnit.MILLISECONDS).run(gated()));
     assertThat(late.status()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
     // the client's deadline may pass before the service notices: the gate stays closed until then
-    await().until(() -> requests() == ended + 1);
+    await().until(() -> requests("deadline-exceeded") == ended + 1);
     openGate();
     assertThat(store.count()).isEqualTo(tensors);
   }
