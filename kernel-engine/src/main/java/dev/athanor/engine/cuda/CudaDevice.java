@@ -201,7 +201,7 @@ public final class CudaDevice implements Device {
   public synchronized void close() {
     try {
       if (!context.isUnusable()) {
-        streams.closeAll();
+        streams.closeAll(context);
         List.copyOf(graphs).forEach(CudaGraph::close);
         pinned.close();
         deferredFrees.finish();

@@ -50,6 +50,21 @@ final class KernelChecks extends DriverChecks {
     super(cache);
   }
 
+  void usesStreamsOfTheDriverAgain() {
+    try (var device = open()) {
+      device.openStream().close();
+      try (var first = device.openStream();
+          var second = device.openStream()) {
+        first.synchronize();
+        second.synchronize();
+      }
+      device.openStream().close();
+      assertThat(FakeDriver.calls("cuStreamCreate")).isEqualTo(2);
+      assertThat(FakeDriver.calls("cuStreamDestroy_v2")).isZero();
+    }
+    assertThat(FakeDriver.calls("cuStreamDestroy_v2")).isEqualTo(2);
+  }
+
   void launches() {
     try (var device = open();
         var stream = device.openStream();

@@ -116,7 +116,7 @@ public final class CudaGraph implements Graph {
       openGraphs.add(graph);
       return graph;
     } finally {
-      stream.release();
+      stream.release(false);
     }
   }
 

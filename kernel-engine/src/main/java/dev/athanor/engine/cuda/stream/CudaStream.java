@@ -52,7 +52,7 @@ public final class CudaStream implements Stream, OpenStreams.OpenStream {
   private final Context context;
   private final Capability capability;
   private final OpenStreams openStreams;
-  private final StreamHandle handle = new StreamHandle();
+  private final StreamHandle handle;
   private final Parameters parameters = new Parameters();
   private @Nullable Staging staging;
 
@@ -89,8 +89,14 @@ public final class CudaStream implements Stream, OpenStreams.OpenStream {
     this.context = context;
     this.capability = capability;
     this.openStreams = openStreams;
+    this.handle = openStreams.takeIdle().orElseGet(() -> create(context));
+  }
+
+  private static StreamHandle create(Context context) {
+    var created = new StreamHandle();
     context.enter();
-    context.check(cuStreamCreate(handle, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    context.check(cuStreamCreate(created, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    return created;
   }
 
   /**
@@ -283,12 +289,14 @@ public final class CudaStream implements Stream, OpenStreams.OpenStream {
       if (isClosed()) {
         return;
       }
+      boolean idle = false;
       try {
         if (!context.isUnusable()) {
           synchronize();
+          idle = true;
         }
       } finally {
-        release();
+        release(idle);
       }
     }
   }
@@ -297,16 +305,22 @@ public final class CudaStream implements Stream, OpenStreams.OpenStream {
     return closed;
   }
 
-  /** Destroys the stream, whose work has completed or never ran. */
-  synchronized void release() {
+  /**
+   * Closes the stream, whose work has completed or never ran.
+   *
+   * @param reuse whether a later stream may use the driver's one
+   */
+  synchronized void release(boolean reuse) {
     closed = true;
     openStreams.remove(this);
     if (!context.isUnusable()) {
       if (staging != null) {
         staging.close();
       }
-      context.enter();
-      context.check(cuStreamDestroy(handle), "cuStreamDestroy");
+      if (!reuse || !openStreams.keepIdle(handle)) {
+        context.enter();
+        context.check(cuStreamDestroy(handle), "cuStreamDestroy");
+      }
     }
   }
 
