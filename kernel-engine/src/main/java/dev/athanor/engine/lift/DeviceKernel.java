@@ -6,49 +6,43 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
-import dev.athanor.engine.device.Stream;
-import dev.athanor.engine.lift.emit.KernelEmitter;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
+import java.util.List;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
+import java.util.function.Function;
 
 /**
  * A kernel on a device. The methods that set an option return a copy, so a value may be used by
  * several threads.
  */
 public final class DeviceKernel {
-  private static final int RECORD_BYTES = 48;
-
   private final JavaKernel kernel;
   private final Device device;
-  private final boolean checked;
-  private final Optional<Dim3> block;
-  private final int dynamicSharedBytes;
+  private final Options options;
+
+  /** What a launch has besides its grid and arguments. */
+  private record Options(
+      boolean checked, Optional<Dim3> block, int dynamicSharedBytes, boolean cooperative) {}
 
   DeviceKernel(JavaKernel kernel, Device device) {
-    this(kernel, device, device.capability().isEmulated(), kernel.blockSize(), 0);
+    this(
+        kernel,
+        device,
+        new Options(device.capability().isEmulated(), kernel.blockSize(), 0, false));
   }
 
-  private DeviceKernel(
-      JavaKernel kernel,
-      Device device,
-      boolean checked,
-      Optional<Dim3> block,
-      int dynamicSharedBytes) {
+  private DeviceKernel(JavaKernel kernel, Device device, Options options) {
     this.kernel = kernel;
     this.device = device;
-    this.checked = checked;
-    this.block = block;
-    this.dynamicSharedBytes = dynamicSharedBytes;
+    this.options = options;
   }
 
   /**
-   * Sets whether array indices and integer divisors are checked. Without checks, an index that is
-   * out of bounds has the effects of a wild pointer, and a division by zero has some result.
+   * Sets whether array indices, integer divisors and the bounds of {@code Math.clamp} are checked.
+   * Without checks, an index that is out of bounds has the effects of a wild pointer, and a
+   * division by zero has some result.
    */
   public DeviceKernel checked(boolean value) {
-    return new DeviceKernel(kernel, device, value, block, dynamicSharedBytes);
+    return with(new Options(value, options.block, options.dynamicSharedBytes, options.cooperative));
   }
 
   /**
@@ -58,12 +52,18 @@ public final class DeviceKernel {
    */
   public DeviceKernel block(Dim3 value) {
     kernel.requireBlock(value);
-    return new DeviceKernel(kernel, device, checked, Optional.of(value), dynamicSharedBytes);
+    return with(
+        new Options(
+            options.checked, Optional.of(value), options.dynamicSharedBytes, options.cooperative));
   }
 
   /** Sets the bytes of the dynamic shared array. */
   public DeviceKernel dynamicShared(int bytes) {
-    return new DeviceKernel(kernel, device, checked, block, bytes);
+    return with(new Options(options.checked, options.block, bytes, options.cooperative));
+  }
+
+  private DeviceKernel with(Options changed) {
+    return new DeviceKernel(kernel, device, changed);
   }
 
   /** Launches a one-dimensional grid, as {@link #launch(Dim3, Object...)}. */
@@ -73,8 +73,8 @@ public final class DeviceKernel {
 
   /**
    * Launches the kernel and waits for it. Arrays and segments are copied to the device, and those
-   * that the kernel writes are copied back. A {@link Buffer} of the device in place of an array
-   * stays there.
+   * that the kernel writes are copied back. A {@link DeviceArray} or {@link Buffer} of the device
+   * in place of an array stays there.
    *
    * @param arguments one for each parameter of the method
    * @throws IllegalArgumentException if an argument does not match its parameter, an array that the
@@ -83,84 +83,72 @@ public final class DeviceKernel {
    * @throws DeviceException if the launch failed otherwise
    */
   public void launch(Dim3 grid, Object... arguments) {
-    var code = kernel.compile(checked);
-    try (var stream = device.openStream();
-        var passed = LaunchArguments.of(code, arguments, device, stream);
-        var fault = code.reportsFaults() ? device.allocate(RECORD_BYTES) : null) {
-      run(code, grid, passed, fault, stream);
-      passed.copyBack(stream);
+    var code = kernel.compile(options.checked);
+    try (var stream = KernelStream.open(device);
+        var passed = LaunchArguments.of(code, arguments, stream)) {
+      stream.launch(code, passed, prepare(code, grid));
       stream.synchronize();
+      passed.copyBack(stream.stream());
     }
   }
 
-  private void run(
-      CompiledKernel code,
-      Dim3 grid,
-      LaunchArguments passed,
-      @Nullable Buffer fault,
-      Stream stream) {
-    if (fault != null) {
-      stream.fill(fault, 0, RECORD_BYTES, (byte) 0);
-      passed.put(KernelEmitter.FAULT, Argument.of(fault));
-    }
-    var record = MemorySegment.ofArray(new long[RECORD_BYTES / Long.BYTES]);
-    DeviceException.KernelFault failure = null;
-    try {
-      stream.launch(
-          new Launch(
-              code.on(device),
-              grid,
-              block.orElseThrow(kernel::noBlock),
-              dynamicSharedBytes,
-              passed.list(code.kernel())));
-      if (fault != null) {
-        stream.download(fault, 0, record);
-      }
-      stream.synchronize();
-    } catch (DeviceException.KernelFault e) {
-      failure = e;
-      if (fault != null) {
-        download(fault, record, failure);
+  /** Times a one-dimensional grid, as {@link #time(Dim3, Object...)}. */
+  public double time(int blocks, Object... arguments) {
+    return time(Dim3.of(blocks), arguments);
+  }
+
+  /**
+   * Launches the kernel as {@link #launch(Dim3, Object...)} does, and returns the microseconds that
+   * the device took for it. They include no copies and no compilation.
+   */
+  public double time(Dim3 grid, Object... arguments) {
+    var code = kernel.compile(options.checked);
+    try (var stream = KernelStream.open(device);
+        var passed = LaunchArguments.of(code, arguments, stream)) {
+      var launch = prepare(code, grid);
+      try (var start = stream.stream().record()) {
+        stream.launch(code, passed, launch);
+        try (var end = stream.stream().record()) {
+          stream.synchronize();
+          passed.copyBack(stream.stream());
+          return end.microsSince(start);
+        }
       }
     }
-    report(code, record, failure);
-    if (failure != null) {
-      throw failure;
-    }
   }
 
-  /** Reads the fault record after a fault, which ends the work of a stream. */
-  private void download(Buffer fault, MemorySegment record, DeviceException failure) {
-    try (var stream = device.openStream()) {
-      stream.download(fault, 0, record);
-      stream.synchronize();
-    } catch (DeviceException e) {
-      e.addSuppressed(failure);
-      throw e;
-    }
+  /** Enqueues a one-dimensional grid, as {@link #launchAsync(KernelStream, Dim3, Object...)}. */
+  public void launchAsync(KernelStream stream, int blocks, Object... arguments) {
+    launchAsync(stream, Dim3.of(blocks), arguments);
   }
 
-  /** Throws if a thread recorded a fault. It explains the failure, if there is one. */
-  private void report(
-      CompiledKernel code, MemorySegment record, @Nullable DeviceException failure) {
-    int site = record.get(ValueLayout.JAVA_INT, 0);
-    if (site > 0) {
-      var found =
-          CheckFailedException.of(
-              code.name(),
-              code.sites().get(site - 1),
-              record.get(ValueLayout.JAVA_LONG, 8),
-              record.get(ValueLayout.JAVA_LONG, 16),
-              ints(record, 24),
-              ints(record, 36));
-      if (failure != null) {
-        found.addSuppressed(failure);
-      }
-      throw found;
+  /**
+   * Enqueues a launch and does not wait for it. Failed checks are thrown by {@link
+   * KernelStream#synchronize}.
+   *
+   * @param arguments one for each parameter of the method; a {@link DeviceArray} or {@link Buffer}
+   *     for each array
+   * @throws IllegalArgumentException if an argument does not match its parameter or is in memory of
+   *     the host, an array that the kernel writes is passed twice, the stream belongs to another
+   *     device, or the grid or block exceeds a limit
+   * @throws DeviceException if the launch failed at once
+   */
+  public void launchAsync(KernelStream stream, Dim3 grid, Object... arguments) {
+    if (!stream.device().equals(device)) {
+      throw new IllegalArgumentException(
+          "the kernel is on %s, the stream on %s"
+              .formatted(device.capability().id(), stream.device().capability().id()));
     }
+    var code = kernel.compile(options.checked);
+    stream.launch(code, LaunchArguments.ofDevice(code, arguments), prepare(code, grid));
   }
 
-  private static int[] ints(MemorySegment record, long offset) {
-    return record.asSlice(offset, 12).toArray(ValueLayout.JAVA_INT);
+  private Function<List<Argument>, Launch> prepare(CompiledKernel code, Dim3 grid) {
+    var loaded = code.on(device);
+    var block = options.block.orElseThrow(kernel::noBlock);
+    return arguments -> {
+      var launch = new Launch(loaded, grid, block, options.dynamicSharedBytes, arguments);
+      return options.cooperative ? launch.asCooperative() : launch;
+    };
   }
 }

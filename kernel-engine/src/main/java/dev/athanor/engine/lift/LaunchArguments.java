@@ -2,13 +2,11 @@ package dev.athanor.engine.lift;
 
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Buffer;
-import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.lift.ir.Argument.Kind;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.ptx.Kernel;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Array;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -28,15 +26,17 @@ final class LaunchArguments implements AutoCloseable {
   private final Map<String, Argument> values = new HashMap<>();
   private final List<Copy> copies = new ArrayList<>();
 
-  /**
-   * An array or segment of the host and its memory on the device.
-   *
-   * @param given the argument; the segment is a copy of it if it is an array of booleans
-   */
-  private record Copy(MemorySegment host, Buffer buffer, boolean isWritten, Object given) {}
+  private final List<DeviceArray<?>> deviceArrays = new ArrayList<>();
 
-  private LaunchArguments(CompiledKernel code) {
+  /** Where arrays of the host are copied; null if they are refused. */
+  private final @Nullable KernelStream uploads;
+
+  /** An array or segment of the host and its memory on the device. */
+  private record Copy(HostArray host, Buffer buffer, boolean isWritten) {}
+
+  private LaunchArguments(CompiledKernel code, @Nullable KernelStream uploads) {
     this.code = code;
+    this.uploads = uploads;
   }
 
   /**
@@ -44,24 +44,37 @@ final class LaunchArguments implements AutoCloseable {
    *
    * @throws IllegalArgumentException if they do not match the parameters
    */
-  static LaunchArguments of(CompiledKernel code, Object[] arguments, Device device, Stream stream) {
+  static LaunchArguments of(CompiledKernel code, Object[] arguments, KernelStream stream) {
+    return new LaunchArguments(code, stream).with(arguments);
+  }
+
+  /**
+   * Checks arguments, whose arrays are on the device.
+   *
+   * @throws IllegalArgumentException if they do not match the parameters, or are in memory of the
+   *     host
+   */
+  static LaunchArguments ofDevice(CompiledKernel code, Object[] arguments) {
+    return new LaunchArguments(code, null).with(arguments);
+  }
+
+  private LaunchArguments with(Object[] arguments) {
     var parameters = code.arguments();
     if (arguments.length != parameters.size()) {
       throw new IllegalArgumentException(
           "%s has %d parameters, got %d arguments"
               .formatted(code.name(), parameters.size(), arguments.length));
     }
-    var result = new LaunchArguments(code);
-    result.checkAliases(arguments);
+    checkAliases(arguments);
     try {
       for (int i = 0; i < arguments.length; i++) {
-        result.pass(parameters.get(i), arguments[i], device, stream);
+        pass(parameters.get(i), arguments[i]);
       }
     } catch (RuntimeException e) {
-      result.close();
+      close();
       throw e;
     }
-    return result;
+    return this;
   }
 
   /** Memory that the kernel writes must be reached through one parameter only. */
@@ -97,46 +110,47 @@ final class LaunchArguments implements AutoCloseable {
     if (one == null || other == null) {
       return "";
     }
-    if (one == other) {
+    if (memory(one) == memory(other)) {
       return "are the same memory";
     }
-    return hostMemory(one)
-        .flatMap(memory -> hostMemory(other).flatMap(memory::asOverlappingSlice))
+    return HostArray.shared(one)
+        .flatMap(memory -> HostArray.shared(other).flatMap(memory::asOverlappingSlice))
         .map(overlap -> "overlap in %d bytes".formatted(overlap.byteSize()))
         .orElse("");
   }
 
-  private void pass(
-      dev.athanor.engine.lift.ir.Argument parameter,
-      @Nullable Object given,
-      Device device,
-      Stream stream) {
-    if (parameter.kind() == Kind.SCALAR) {
-      values.put(parameter.parameterName(), scalar(parameter, given));
-    } else if (given instanceof Buffer buffer) {
-      putMemory(parameter, buffer, buffer.bytes() / parameter.element().bytes());
-    } else {
-      upload(parameter, given, device, stream);
+  private static Object memory(Object given) {
+    return given instanceof DeviceArray<?> array ? array.buffer() : given;
+  }
+
+  private void pass(dev.athanor.engine.lift.ir.Argument parameter, @Nullable Object given) {
+    switch (given) {
+      case Object number when parameter.kind() == Kind.SCALAR ->
+          values.put(parameter.parameterName(), scalar(parameter, number));
+      case Buffer buffer ->
+          putMemory(parameter, buffer, buffer.bytes() / parameter.element().bytes());
+      case DeviceArray<?> array
+          when parameter.kind() == Kind.ARRAY && array.element() == parameter.element() -> {
+        deviceArrays.add(array);
+        putMemory(parameter, array.buffer(), array.length());
+      }
+      case null, default -> upload(parameter, hostArray(parameter, given));
     }
   }
 
-  private void upload(
-      dev.athanor.engine.lift.ir.Argument parameter,
-      @Nullable Object given,
-      Device device,
-      Stream stream) {
-    var host = segment(parameter, given);
-    var buffer = device.allocate(Math.max(1, host.byteSize()));
-    copies.add(
-        new Copy(
-            host,
-            buffer,
-            code.written().contains(parameter.name()),
-            Objects.requireNonNull(given)));
-    if (host.byteSize() > 0) {
-      stream.upload(host, buffer, 0);
+  private void upload(dev.athanor.engine.lift.ir.Argument parameter, HostArray host) {
+    if (uploads == null) {
+      throw new IllegalArgumentException(
+          "`%s` is in memory of the host, and this launch is not awaited; pass %s"
+              .formatted(parameter.name(), onDevice(parameter)));
     }
-    putMemory(parameter, buffer, host.byteSize() / parameter.element().bytes());
+    long bytes = host.memory().byteSize();
+    var buffer = uploads.device().allocate(Math.max(1, bytes));
+    copies.add(new Copy(host, buffer, code.written().contains(parameter.name())));
+    if (bytes > 0) {
+      uploads.stream().upload(host.memory(), buffer, 0);
+    }
+    putMemory(parameter, buffer, bytes / parameter.element().bytes());
   }
 
   private void putMemory(
@@ -152,43 +166,17 @@ final class LaunchArguments implements AutoCloseable {
         parameter.kind() == Kind.ARRAY ? Argument.of((int) length) : Argument.of(length));
   }
 
-  private static MemorySegment segment(
+  private static HostArray hostArray(
       dev.athanor.engine.lift.ir.Argument parameter, @Nullable Object given) {
-    if (parameter.kind() == Kind.SEGMENT && given instanceof MemorySegment segment) {
-      return segment;
-    }
-    var type = given == null ? null : given.getClass().getComponentType();
-    if (parameter.kind() == Kind.SEGMENT
-        || given == null
-        || type == null
-        || !type.getName().equals(parameter.element().word())) {
+    boolean matches =
+        parameter.kind() == Kind.SEGMENT
+            ? given instanceof MemorySegment
+            : given != null
+                && HostArray.element(given.getClass()).equals(Optional.of(parameter.element()));
+    if (given == null || !matches || parameter.kind() == Kind.SCALAR) {
       throw mismatch(parameter, given);
     }
-    if (given instanceof boolean[] array) {
-      var bytes = new byte[array.length];
-      for (int i = 0; i < array.length; i++) {
-        bytes[i] = (byte) (array[i] ? 1 : 0);
-      }
-      return MemorySegment.ofArray(bytes);
-    }
-    return hostMemory(given).orElseThrow(() -> mismatch(parameter, given));
-  }
-
-  /**
-   * Returns the memory of a segment or an array; empty for booleans, which have no fixed layout.
-   */
-  private static Optional<MemorySegment> hostMemory(Object given) {
-    return switch (given) {
-      case MemorySegment segment -> Optional.of(segment);
-      case byte[] array -> Optional.of(MemorySegment.ofArray(array));
-      case short[] array -> Optional.of(MemorySegment.ofArray(array));
-      case char[] array -> Optional.of(MemorySegment.ofArray(array));
-      case int[] array -> Optional.of(MemorySegment.ofArray(array));
-      case long[] array -> Optional.of(MemorySegment.ofArray(array));
-      case float[] array -> Optional.of(MemorySegment.ofArray(array));
-      case double[] array -> Optional.of(MemorySegment.ofArray(array));
-      default -> Optional.empty();
-    };
+    return HostArray.of(given).orElseThrow();
   }
 
   private static Argument scalar(
@@ -212,19 +200,32 @@ final class LaunchArguments implements AutoCloseable {
     var wanted =
         switch (parameter.kind()) {
           case SCALAR -> parameter.element().word();
-          case ARRAY -> parameter.element().word() + "[] or a Buffer";
-          case SEGMENT -> "MemorySegment or a Buffer";
+          case ARRAY -> "%s[], %s".formatted(parameter.element().word(), onDevice(parameter));
+          case SEGMENT -> "MemorySegment or " + onDevice(parameter);
         };
     var got =
-        given == null
-            ? "null"
-            : given.getClass().isArray()
-                ? "%s[%d]"
-                    .formatted(
-                        given.getClass().getComponentType().getName(), Array.getLength(given))
-                : given.getClass().getSimpleName();
+        switch (given) {
+          case null -> "null";
+          case DeviceArray<?> array -> array.toString();
+          case Object array when array.getClass().isArray() ->
+              "%s[%d]"
+                  .formatted(array.getClass().getComponentType().getName(), Array.getLength(array));
+          default -> given.getClass().getSimpleName();
+        };
     return new IllegalArgumentException(
         "`%s` is %s, got %s".formatted(parameter.name(), wanted, got));
+  }
+
+  /** Returns words for what may be passed that is on the device. */
+  private static String onDevice(dev.athanor.engine.lift.ir.Argument parameter) {
+    return parameter.kind() == Kind.SEGMENT
+        ? "a Buffer"
+        : "a DeviceArray<%s[]> or a Buffer".formatted(parameter.element().word());
+  }
+
+  /** Returns the device arrays among the arguments. */
+  List<DeviceArray<?>> deviceArrays() {
+    return deviceArrays;
   }
 
   void put(String parameter, Argument argument) {
@@ -241,14 +242,10 @@ final class LaunchArguments implements AutoCloseable {
   /** Copies the written arrays to the host. */
   void copyBack(Stream stream) {
     for (var copy : copies) {
-      if (copy.isWritten && copy.host.byteSize() > 0) {
-        stream.download(copy.buffer, 0, copy.host);
+      if (copy.isWritten && copy.host.memory().byteSize() > 0) {
+        stream.download(copy.buffer, 0, copy.host.memory());
         stream.synchronize();
-        if (copy.given instanceof boolean[] flags) {
-          for (int i = 0; i < flags.length; i++) {
-            flags[i] = copy.host.get(ValueLayout.JAVA_BYTE, i) != 0;
-          }
-        }
+        copy.host.update();
       }
     }
   }

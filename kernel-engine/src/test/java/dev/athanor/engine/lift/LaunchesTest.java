@@ -275,10 +275,10 @@ class LaunchesTest {
         .withMessage("scale has 3 parameters, got 2 arguments");
     assertThatIllegalArgumentException()
         .isThrownBy(() -> kernel.launch(1, new int[32], new float[32], 1f))
-        .withMessage("`x` is float[] or a Buffer, got int[32]");
+        .withMessage("`x` is float[], a DeviceArray<float[]> or a Buffer, got int[32]");
     assertThatIllegalArgumentException()
         .isThrownBy(() -> kernel.launch(1, new float[32], null, 1f))
-        .withMessage("`y` is float[] or a Buffer, got null");
+        .withMessage("`y` is float[], a DeviceArray<float[]> or a Buffer, got null");
     assertThatIllegalArgumentException()
         .isThrownBy(() -> kernel.launch(1, new float[32], new float[32], 1.0))
         .withMessage("`by` is float, got Double");
