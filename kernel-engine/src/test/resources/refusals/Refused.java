@@ -112,6 +112,12 @@ class Refused {
   @GpuKernel(blockSize = {1, 1, 128}) // refused: blockSize has the z extent 128; give a z extent of at most 64 (in deepBlock)
   static void deepBlock(int[] a) {}
 
+  @GpuKernel(blockSize = 256, minBlocks = 9) // refused: minBlocks is 9, and blockSize makes 256 threads; declare a blockSize, and 1 to 32 blocks with at most 2048 threads (in manyBlocks)
+  static void manyBlocks(int[] x) {}
+
+  @GpuKernel(minBlocks = 2) // refused: minBlocks is 2, and blockSize makes 0 threads; declare a blockSize, and 1 to 32 blocks with at most 2048 threads (in unknownBlocks)
+  static void unknownBlocks(int[] x) {}
+
   @GpuKernel(blockSize = {1, 1, 1, 1}) // refused: blockSize has 4 extents; give one to three, for x, y and z (in fourExtents)
   static void fourExtents(int[] a) {}
 

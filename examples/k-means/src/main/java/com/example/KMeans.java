@@ -6,7 +6,9 @@ import static dev.athanor.engine.lift.Gpu.blockIdxX;
 import static dev.athanor.engine.lift.Gpu.threadIdxX;
 
 import dev.athanor.engine.Devices;
+import dev.athanor.engine.lift.DeviceArray;
 import dev.athanor.engine.lift.GpuKernel;
+import dev.athanor.engine.lift.KernelStream;
 import dev.athanor.engine.lift.Kernels;
 import java.util.SplittableRandom;
 
@@ -69,15 +71,20 @@ public final class KMeans {
     for (int i = 0; i < 2 * n; i++) {
       points[i] = expected[2 * (i / 2 % clusters) + i % 2] + (float) random.nextGaussian();
     }
-    float[] centers = {1, 2, 8, 1, 4, 5};
-    var sums = new long[3 * clusters];
-    try (var device = Devices.open("auto").device()) {
+    float[] guesses = {1, 2, 8, 1, 4, 5};
+    try (var device = Devices.open("auto").device();
+        var stream = KernelStream.open(device);
+        var pointsOnDevice = DeviceArray.copyOf(device, points);
+        var centersOnDevice = DeviceArray.copyOf(device, guesses);
+        var sums = DeviceArray.copyOf(device, new long[3 * clusters])) {
       var assign = Kernels.of(KMeans::assign).on(device);
       var move = Kernels.of(KMeans::move).on(device);
+      int blocks = Math.ceilDiv(n, 128);
       for (int step = 0; step < 6; step++) {
-        assign.launch(Math.ceilDiv(n, 128), points, centers, sums, n, clusters);
-        move.launch(1, centers, sums, clusters);
+        assign.launchAsync(stream, blocks, pointsOnDevice, centersOnDevice, sums, n, clusters);
+        move.launchAsync(stream, 1, centersOnDevice, sums, clusters);
       }
+      float[] centers = centersOnDevice.toArray();
       for (int i = 0; i < centers.length; i++) {
         if (Math.abs(centers[i] - expected[i]) > 0.2) {
           throw new AssertionError("coordinate %d is %s".formatted(i, centers[i]));

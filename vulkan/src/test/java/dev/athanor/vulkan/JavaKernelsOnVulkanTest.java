@@ -1,11 +1,15 @@
 package dev.athanor.vulkan;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.lift.CheckFailedException;
+import dev.athanor.engine.lift.DeviceArray;
 import dev.athanor.engine.lift.Gpu;
 import dev.athanor.engine.lift.GpuKernel;
+import dev.athanor.engine.lift.KernelStream;
 import dev.athanor.engine.lift.Kernels;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -43,6 +47,43 @@ class JavaKernelsOnVulkanTest {
       assertThatThrownBy(() -> kernel.block(Dim3.of(64)).launch(Dim3.of(1), new int[64]))
           .isInstanceOf(DeviceException.LoadFailed.class)
           .hasMessageContaining("may wait at a barrier in different branches");
+    }
+  }
+
+  @GpuKernel(blockSize = 64)
+  static void add(int[] from, int[] to, int increment) {
+    int i = Gpu.threadIdxX() + Gpu.blockIdxX() * Gpu.blockDimX();
+    to[i] = from[i] + increment;
+  }
+
+  @Test
+  void runsStreamsAndGraphs() {
+    int n = 1024;
+    try (var device = TestDevice.open();
+        var first = KernelStream.open(device);
+        var second = KernelStream.open(device);
+        var x = DeviceArray.copyOf(device, new int[n]);
+        var y = DeviceArray.allocate(device, int[].class, n)) {
+      var add = Kernels.of(JavaKernelsOnVulkanTest::add).on(device).checked(true);
+      try (var graph =
+          KernelStream.capture(
+              device,
+              stream -> {
+                add.launchAsync(stream, n / 64, x, y, 1);
+                add.launchAsync(stream, n / 64, y, x, 10);
+              })) {
+        for (int i = 0; i < 20; i++) {
+          graph.launch(i % 2 == 0 ? first : second);
+          add.launchAsync(second, n / 64, x, y, 100);
+          add.launchAsync(first, n / 64, y, x, 0);
+        }
+        assertThat(x.toArray()).containsOnly(20 * 111);
+        add.launchAsync(first, n / 64 + 1, x, y, 0);
+        graph.launch(second);
+        assertThatThrownBy(first::synchronize)
+            .isInstanceOf(CheckFailedException.class)
+            .hasMessageContaining("is out of bounds for `from`, which has 1024 elements");
+      }
     }
   }
 }

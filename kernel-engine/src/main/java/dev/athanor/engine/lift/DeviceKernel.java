@@ -62,6 +62,14 @@ public final class DeviceKernel {
     return with(new Options(options.checked, options.block, bytes, options.cooperative));
   }
 
+  /**
+   * Sets whether all blocks of a launch are on the device at once, so that they can wait for each
+   * other. A grid that does not fit is then refused.
+   */
+  public DeviceKernel cooperative(boolean value) {
+    return with(new Options(options.checked, options.block, options.dynamicSharedBytes, value));
+  }
+
   private DeviceKernel with(Options changed) {
     return new DeviceKernel(kernel, device, changed);
   }

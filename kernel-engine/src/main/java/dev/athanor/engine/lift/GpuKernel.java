@@ -21,6 +21,12 @@ public @interface GpuKernel {
    */
   int[] blockSize() default {};
 
+  /**
+   * Minimum number of blocks that a multiprocessor holds at once, for which the assembler limits
+   * the registers of a thread; 0 for no limit. It needs a {@link #blockSize}.
+   */
+  int minBlocks() default 0;
+
   /** Name of the kernel in PTX, an identifier; empty for the name of the method. */
   String name() default "";
 }

@@ -28,6 +28,7 @@ public final class JavaKernel {
   private final String name;
   private final String ptxName;
   private final List<Integer> blockShape;
+  private final int minBlocks;
   private final boolean debugged;
   private volatile Optional<CompiledKernel> checked = Optional.empty();
   private volatile Optional<CompiledKernel> unchecked = Optional.empty();
@@ -49,6 +50,8 @@ public final class JavaKernel {
     name = annotation.name().isEmpty() ? method.getName() : annotation.name();
     ptxName = annotation.name().isEmpty() ? PtxNames.encode(name) : name;
     blockShape = shape(annotation.blockSize(), method);
+    minBlocks = annotation.minBlocks();
+    refuse(Declaration.minBlocksProblems(minBlocks, blockShape), method);
   }
 
   private static void refuse(List<Declaration.Problem> problems, Method method) {
@@ -180,7 +183,7 @@ public final class JavaKernel {
     }
     DivergentBarriers.check(graph);
     var written = WrittenArrays.of(graph).names();
-    var emitted = KernelEmitter.emit(graph, ptxName);
+    var emitted = KernelEmitter.emit(graph, ptxName, minBlocks);
     var compiled =
         new CompiledKernel(
             Module.of(emitted.kernel()),

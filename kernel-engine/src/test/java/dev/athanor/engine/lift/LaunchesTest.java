@@ -347,6 +347,31 @@ class LaunchesTest {
         .withMessage("divide declares no blockSize; set one with block()");
   }
 
+  @GpuKernel(
+      blockSize = {32, 4},
+      minBlocks = 6)
+  static void bounded(int[] x) {
+    x[threadIdxX()] = 1;
+  }
+
+  @Test
+  void launchBoundsAreThoseOfTheAnnotation() {
+    assertThat(Kernels.of(LaunchesTest::bounded).module(false).toString())
+        .contains(".reqntid 32, 4, 1")
+        .contains(".minnctapersm 6");
+  }
+
+  @Test
+  void allBlocksOfACooperativeLaunchFitOnTheDevice() {
+    var kernel = Kernels.of(LaunchesTest::scale).on(DEVICE);
+    assertThatIllegalArgumentException()
+        .isThrownBy(
+            () -> kernel.cooperative(true).launch(100_000, new float[32], new float[32], 1f))
+        .withMessageContaining("a cooperative grid of 100000 blocks of 32x1x1 threads; only");
+    var y = new float[64];
+    kernel.cooperative(true).launch(2, new float[64], y, 1f);
+  }
+
   @Test
   void kernelsAreMethodReferences() {
     assertThatIllegalArgumentException()

@@ -40,6 +40,7 @@ public final class KernelEmitter {
 
   private final Graph graph;
   private final String name;
+  private final int minBlocks;
   private final RegisterFile out = new RegisterFile();
   private final Operands operands = new Operands(out);
   private final Map<Block, String> labels = new HashMap<>();
@@ -55,9 +56,10 @@ public final class KernelEmitter {
    */
   public record Emitted(Kernel kernel, List<Site> sites, SymbolTable symbols) {}
 
-  private KernelEmitter(Graph graph, String name, Set<Edge> copiedEarly) {
+  private KernelEmitter(Graph graph, String name, int minBlocks, Set<Edge> copiedEarly) {
     this.graph = graph;
     this.name = name;
+    this.minBlocks = minBlocks;
     this.copiedEarly = copiedEarly;
     values = new ValueEmitter(graph.name(), out, operands, uses(graph));
   }
@@ -66,9 +68,10 @@ public final class KernelEmitter {
    * Returns the kernel. Edges of the graph are split.
    *
    * @param name of the kernel in PTX
+   * @param minBlocks minimum number of blocks of a multiprocessor; 0 if none is declared
    */
-  public static Emitted emit(Graph graph, String name) {
-    return new KernelEmitter(graph, name, splitEdges(graph)).run();
+  public static Emitted emit(Graph graph, String name, int minBlocks) {
+    return new KernelEmitter(graph, name, minBlocks, splitEdges(graph)).run();
   }
 
   private static Set<Value> uses(Graph graph) {
@@ -249,6 +252,6 @@ public final class KernelEmitter {
   }
 
   private LaunchBounds bounds() {
-    return new LaunchBounds(List.of(), graph.blockShape(), 0, 0);
+    return new LaunchBounds(List.of(), graph.blockShape(), minBlocks, 0);
   }
 }

@@ -55,9 +55,15 @@ public final class KernelProcessor extends AbstractProcessor {
             .findFirst()
             .orElseThrow();
     var blockSize = value(annotation, "blockSize");
-    declaration(method, extents(blockSize))
-        .problems()
-        .forEach(problem -> report(problem, method, annotation, blockSize));
+    var problems = declaration(method, extents(blockSize)).problems();
+    problems.forEach(problem -> report(problem, method, annotation, blockSize));
+    var minBlocks = value(annotation, "minBlocks");
+    minBlocks.stream()
+        .filter(
+            _ -> problems.stream().noneMatch(each -> each.part() == Declaration.Part.BLOCK_SIZE))
+        .flatMap(each ->
+            Declaration.minBlocksProblems((Integer) each.getValue(), extents(blockSize)).stream())
+        .forEach(problem -> report(problem, method, annotation, minBlocks));
     var name = value(annotation, "name");
     name.stream()
         .flatMap(each -> Declaration.nameProblems(String.valueOf(each.getValue())).stream())
@@ -76,7 +82,7 @@ public final class KernelProcessor extends AbstractProcessor {
       case PARAMETER ->
           messager.printMessage(
               Diagnostic.Kind.ERROR, message, method.getParameters().get(problem.index()));
-      case NAME, BLOCK_SIZE ->
+      case NAME, BLOCK_SIZE, MIN_BLOCKS ->
           messager.printMessage(
               Diagnostic.Kind.ERROR, message, method, annotation, element.getFirst());
     }

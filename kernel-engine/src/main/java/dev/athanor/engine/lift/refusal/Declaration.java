@@ -26,6 +26,11 @@ public record Declaration(
   private static final int MAX_THREADS = 1024;
   private static final int MAX_DEPTH = 64;
 
+  /** Blocks and threads that a multiprocessor holds at most (CUDA programming guide 16.2). */
+  private static final int MAX_RESIDENT_BLOCKS = 32;
+
+  private static final int MAX_RESIDENT_THREADS = 2048;
+
   /**
    * A parameter.
    *
@@ -38,7 +43,8 @@ public record Declaration(
     METHOD,
     PARAMETER,
     NAME,
-    BLOCK_SIZE
+    BLOCK_SIZE,
+    MIN_BLOCKS
   }
 
   /**
@@ -123,6 +129,24 @@ public record Declaration(
       return List.of(block(Refusal.BLOCK_DEPTH, extents.get(2)));
     }
     return List.of();
+  }
+
+  /**
+   * Returns what is wrong with the minimum number of resident blocks.
+   *
+   * @param value 0 if it is not declared
+   * @param extents of a block, which have no problems
+   */
+  public static List<Problem> minBlocksProblems(int value, List<Integer> extents) {
+    int threads = extents.isEmpty() ? 0 : extents.stream().reduce(1, Math::multiplyExact);
+    boolean fits =
+        value > 0
+            && value <= MAX_RESIDENT_BLOCKS
+            && threads > 0
+            && value * threads <= MAX_RESIDENT_THREADS;
+    return value == 0 || fits
+        ? List.of()
+        : List.of(new Problem(Refusal.MIN_BLOCKS, Part.MIN_BLOCKS, 0, List.of(value, threads)));
   }
 
   private static Problem block(Refusal refusal, Object number) {

@@ -95,6 +95,9 @@ public enum Refusal {
   BLOCK_EXTENT("blockSize has the extent %s", "give extents of 1 or more"),
   BLOCK_THREADS("blockSize makes %s threads", "give extents with a product of at most 1024"),
   BLOCK_DEPTH("blockSize has the z extent %s", "give a z extent of at most 64"),
+  MIN_BLOCKS(
+      "minBlocks is %s, and blockSize makes %s threads",
+      "declare a blockSize, and 1 to 32 blocks with at most 2048 threads"),
   SHARED_SIZE("a shared array has %s elements", "give it at least one"),
   SHARED_TOTAL(
       "the shared arrays of the kernel take %s bytes",

@@ -76,6 +76,7 @@ class KernelProcessorTest {
           @GpuKernel(blockSize = 0) static void k() {} | 24: blockSize has the extent 0; give extents of 1 or more
           @GpuKernel(blockSize = {8, -8}) static void k() {} | 24: blockSize has the extent -8; give extents of 1 or more
           @GpuKernel(blockSize = {1, 1, 65}) static void k() {} | 24: blockSize has the z extent 65; give a z extent of at most 64
+          @GpuKernel(blockSize = 64, minBlocks = -1) static void k() {} | 40: minBlocks is -1, and blockSize makes 64 threads; declare a blockSize, and 1 to 32 blocks with at most 2048 threads
           @GpuKernel(blockSize = {1, 1, 1, 1}) static void k() {} | 24: blockSize has 4 extents; give one to three, for x, y and z
           @GpuKernel(name = "add.v2") static void k() {} | 19: the name `add.v2` is no identifier of PTX; use ASCII letters, digits, _ and $, and start with a letter; WARP_SZ and dynamic are reserved
           """)
