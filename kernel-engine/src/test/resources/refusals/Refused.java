@@ -209,7 +209,7 @@ class Refused {
 
   @GpuKernel
   static void enhancedForOverAList(int[] a) {
-    for (int each : List.of(1, 2)) { // refused: Integer.valueOf boxes or unboxes a number, and boxes are objects; use the primitive type (in enhancedForOverAList)
+    for (int each : List.of(1, 2)) { // refused: List.of has no meaning on a GPU; use static methods of yours, Math or Gpu (in enhancedForOverAList)
       a[each] = 1;
     }
   }
@@ -271,8 +271,8 @@ class Refused {
 
   @GpuKernel
   static void boxed(int[] a) {
-    Integer n = a[0]; // refused: Integer.valueOf boxes or unboxes a number, and boxes are objects; use the primitive type (in boxed)
-    a[1] = n;
+    Integer n = a[0];
+    a[1] = n.hashCode(); // refused: Integer.hashCode is called on an object, which a GPU thread does not have; call a static method, or a method of a record (in boxed)
   }
 
   @GpuKernel
@@ -295,7 +295,7 @@ class Refused {
   @GpuKernel
   static void castOfAnObject(int[] a) {
     Object o = a;
-    ((int[]) o)[0] = 1; // refused: `instanceof` and casts of objects need classes at run time; use numbers (in castOfAnObject)
+    ((float[]) o)[0] = 1; // refused: `instanceof` and casts of objects need classes at run time; use numbers (in castOfAnObject)
   }
 
   @GpuKernel
@@ -390,20 +390,30 @@ class Refused {
   }
 
   @GpuKernel
-  static void lambda(int[] a) {
-    IntUnaryOperator twice = x -> 2 * x; // refused: a lambda, method reference or anonymous class needs an object; write its body where it is called (in lambda)
-    a[0] = twice.applyAsInt(1);
+  static void endlessFunction(int[] a) {
+    a[0] = applyToItself(Refused::applyToItself, a[1]);
+  }
+
+  interface SelfApplied {
+    int apply(SelfApplied f, int x);
+  }
+
+  static int applyToItself(SelfApplied f, int x) {
+    return f.apply(f, x); // refused: Refused.applyToItself calls itself; write a loop (in applyToItself)
   }
 
   @GpuKernel
-  static void methodReference(int[] a) {
-    IntUnaryOperator negate = Math::negateExact; // refused: a lambda, method reference or anonymous class needs an object; write its body where it is called (in methodReference)
-    a[0] = negate.applyAsInt(1);
+  static void chosenFunction(int[] a) {
+    IntUnaryOperator f = x -> x;
+    if (a[0] > 0) {
+      f = x -> 2 * x;
+    }
+    a[0] = f.applyAsInt(1); // refused: f has values of different types on different paths; use one variable for each type (in chosenFunction)
   }
 
   @GpuKernel
   static void anonymousClass(int[] a) {
-    Runnable run = // refused: a lambda, method reference or anonymous class needs an object; write its body where it is called (in anonymousClass)
+    Runnable run = // refused: an anonymous class needs an object; write a lambda (in anonymousClass)
         new Runnable() {
           @Override
           public void run() {}
@@ -928,7 +938,7 @@ class Refused {
 
   @GpuKernel
   static void unknownComparison(boolean[] a) {
-    a[0] = Boolean.compare(a[1], true) > 0; // refused: Boolean.compare has no meaning on a GPU; use static methods of yours, Math or Gpu (in unknownComparison)
+    a[0] = Boolean.compare(a[1], true) > 0; // refused: Boolean.compare has no meaning on a GPU; kernels can call Boolean.logicalAnd, logicalOr, logicalXor; use one of these, or write a static method (in unknownComparison)
   }
 
   // --- shared memory and arrays
@@ -1075,12 +1085,9 @@ class Refused {
   }
 
   @GpuKernel
-  static void genericHelper(int[] a) {
-    a[0] = first(a[1], a[2]); // refused: Integer.valueOf boxes or unboxes a number, and boxes are objects; use the primitive type (in genericHelper)
-  }
-
-  static <T> T first(T a, T b) {
-    return a;
+  static void wrongCast(int[] a) {
+    Object n = a[0];
+    a[1] = ((Short) n).intValue(); // refused: `instanceof` and casts of objects need classes at run time; use numbers (in wrongCast)
   }
 
   @GpuKernel
@@ -1110,15 +1117,6 @@ class Refused {
   @GpuKernel
   static void nativeInterface(int[] a) {
     a[0] = Thread.currentThread().hashCode(); // refused: Thread.currentThread has no meaning on a GPU; use static methods of yours, Math or Gpu (in nativeInterface)
-  }
-
-  @GpuKernel
-  static void lambdaInACalledMethod(int[] a) {
-    a[0] = apply(x -> x + 1, a[1]); // refused: a lambda, method reference or anonymous class needs an object; write its body where it is called (in lambdaInACalledMethod)
-  }
-
-  static int apply(IntUnaryOperator f, int x) {
-    return f.applyAsInt(x);
   }
 
   @GpuKernel

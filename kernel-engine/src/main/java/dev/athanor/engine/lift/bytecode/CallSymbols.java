@@ -1,6 +1,8 @@
 package dev.athanor.engine.lift.bytecode;
 
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.Boxed;
+import dev.athanor.engine.lift.bytecode.JavaValue.FunctionRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Layout;
 import dev.athanor.engine.lift.bytecode.JavaValue.Mixed;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
@@ -129,7 +131,11 @@ final class CallSymbols {
   /** Returns the location of a value, and removes its registers from the list. */
   private Optional<Location> location(JavaValue value, List<Register> from) {
     return switch (value) {
-      case Scalar _ -> Optional.of(new InRegister(from.removeFirst()));
+      case Scalar _, Boxed _ -> Optional.of(new InRegister(from.removeFirst()));
+      case FunctionRef function -> {
+        function.captured().forEach(each -> location(each, from));
+        yield Optional.empty();
+      }
       case RowsRef array -> location(array.elements(), from);
       case ArrayRef array ->
           Optional.of(

@@ -3,6 +3,8 @@ package dev.athanor.engine.lift.bytecode;
 import static dev.athanor.engine.lift.bytecode.Translation.number;
 
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.Boxed;
+import dev.athanor.engine.lift.bytecode.JavaValue.FunctionRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Layout;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
@@ -27,11 +29,11 @@ import java.lang.classfile.instruction.InvokeInstruction;
 import java.lang.constant.ClassDesc;
 import java.lang.constant.ConstantDescs;
 import java.lang.constant.MethodTypeDesc;
+import java.lang.reflect.AccessFlag;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Translates calls: to intrinsics, to records, and to static methods, which are inlined. */
@@ -42,19 +44,16 @@ final class CallTranslator {
   private static final int MAX_SHARED_BYTES = 48 << 10;
   private static final Set<String> OBJECT_METHODS =
       Set.of("equals(Ljava/lang/Object;)Z", "hashCode()I", "toString()Ljava/lang/String;");
-  private static final Set<String> BOXES =
-      Stream.of("Boolean", "Byte", "Short", "Character", "Integer", "Long", "Float", "Double")
-          .map(type -> "java/lang/" + type)
-          .collect(Collectors.toUnmodifiableSet());
-
   private final Translation to;
   private final MethodCode code;
   private final LoweredCalls lowered;
+  private final Functions functions;
 
   CallTranslator(Translation to, MethodCode code) {
     this.to = to;
     this.code = code;
     lowered = new LoweredCalls(to);
+    functions = new Functions(to, this);
   }
 
   private LiftException refuse(Refusal refusal, Object... names) {
@@ -62,7 +61,7 @@ final class CallTranslator {
   }
 
   /** A called method. */
-  private record Callee(String owner, String name, MethodTypeDesc type) {
+  record Callee(String owner, String name, MethodTypeDesc type) {
     String text() {
       return ClassFiles.simpleName(owner) + "." + name;
     }
@@ -88,9 +87,11 @@ final class CallTranslator {
       return callStatic(callee, arguments, narrowed, frame);
     }
     var receiver = frame.pop();
-    if (isUnboxing(callee)) {
-      throw refuse(Refusal.BOXING, callee.text());
-    }
+    return callMethod(callee, receiver, arguments, frame);
+  }
+
+  /** Calls a method of an object. */
+  boolean callMethod(Callee callee, JavaValue receiver, List<JavaValue> arguments, Frame frame) {
     return switch (receiver) {
       case Unconstructed object -> construct(callee, object, arguments, frame);
       case RecordRef object -> {
@@ -110,19 +111,32 @@ final class CallTranslator {
         yield true;
       }
       case ArrayRef _ -> throw refuse(Refusal.ARRAY_METHOD, callee.name);
+      case Boxed boxed when Boxes.isUnboxing(callee.owner, callee.name) -> {
+        frame.push(functions.unbox(boxed, callee.result()));
+        yield true;
+      }
+      case FunctionRef function when functions.isBody(function, callee) ->
+          functions.call(function, arguments, callee.type, frame);
+      case FunctionRef function -> {
+        arguments.addFirst(function);
+        yield inline(callee, arguments, frame);
+      }
       default ->
-          throw call.opcode() == Opcode.INVOKEINTERFACE
-              ? refuse(Refusal.INTERFACE_CALL, callee.text())
-              : refuse(Refusal.OBJECT_METHOD, callee.text());
+          throw refuse(
+              isInterface(callee.owner) ? Refusal.INTERFACE_CALL : Refusal.OBJECT_METHOD,
+              callee.text());
     };
   }
 
-  private boolean callStatic(
-      Callee callee, List<JavaValue> arguments, boolean narrowed, Frame frame) {
+  boolean callStatic(Callee callee, List<JavaValue> arguments, boolean narrowed, Frame frame) {
     if (isNullCheck(callee.owner, callee.name)) {
       if (!callee.result().equals(ConstantDescs.CD_void)) {
         frame.push(arguments.getFirst());
       }
+      return true;
+    }
+    if (Boxes.isBoxing(callee.owner, callee.name, callee.type)) {
+      frame.push(new Boxed(callee.owner, number(arguments.getFirst())));
       return true;
     }
     var meaning = Intrinsics.find(callee.owner, callee.name, callee.type.descriptorString());
@@ -253,8 +267,7 @@ final class CallTranslator {
   }
 
   /** Runs a constructor of a record. */
-  private boolean construct(
-      Callee callee, Unconstructed object, List<JavaValue> arguments, Frame frame) {
+  boolean construct(Callee callee, Unconstructed object, List<JavaValue> arguments, Frame frame) {
     if (callee.owner.equals("java/lang/Record")) {
       return true;
     }
@@ -305,7 +318,8 @@ final class CallTranslator {
 
   /** Translates the body of a method in place of its call. */
   private boolean inline(Callee callee, List<JavaValue> arguments, Frame frame) {
-    var key = callee.owner + "." + callee.name + callee.type.descriptorString();
+    var key =
+        callee.owner + "." + callee.name + callee.type.descriptorString() + functions(arguments);
     if (to.callers().contains(key)) {
       throw refuse(Refusal.RECURSION, callee.text());
     }
@@ -320,7 +334,8 @@ final class CallTranslator {
       throw refuse(Refusal.NO_CLASS_FILE, ClassFiles.simpleName(callee.owner));
     }
     var method = to.classes().method(callee.owner, callee.name, callee.type.descriptorString());
-    if (method.isEmpty() || callee.owner.startsWith("java/")) {
+    if (method.isEmpty()
+        || (callee.owner.startsWith("java/") && !callee.owner.startsWith("java/util/function/"))) {
       throw unknown(callee);
     }
     if (isEnum(model.get())) {
@@ -348,10 +363,27 @@ final class CallTranslator {
     return result.block() != null;
   }
 
-  private LiftException unknown(Callee callee) {
-    if (callee.name.equals("valueOf") && BOXES.contains(callee.owner)) {
-      return refuse(Refusal.BOXING, callee.text());
+  /** Checks that the value on top of the stack can be cast to a class. */
+  void requireInstance(Frame frame, ClassDesc type) {
+    var value = frame.pop();
+    if (!functions.isInstance(value, type)) {
+      throw refuse(Refusal.INSTANCEOF);
     }
+    frame.push(value);
+  }
+
+  /** A method that passes other functions to itself does not recurse without end. */
+  private static String functions(List<JavaValue> arguments) {
+    return arguments.stream()
+        .<String>mapMulti((argument, names) -> {
+          if (argument instanceof FunctionRef function) {
+            names.accept(function.body() + functions(function.captured()));
+          }
+        })
+        .collect(Collectors.joining());
+  }
+
+  private LiftException unknown(Callee callee) {
     var known = Intrinsics.names(callee.owner);
     return known.isEmpty()
         ? refuse(Refusal.UNKNOWN_METHOD, callee.text())
@@ -361,8 +393,11 @@ final class CallTranslator {
             ClassFiles.simpleName(callee.owner) + "." + String.join(", ", known));
   }
 
-  private static boolean isUnboxing(Callee callee) {
-    return BOXES.contains(callee.owner) && callee.name.endsWith("Value");
+  private boolean isInterface(String type) {
+    return to.classes()
+        .find(type)
+        .filter(model -> model.flags().has(AccessFlag.INTERFACE))
+        .isPresent();
   }
 
   private static boolean isEnum(ClassModel model) {

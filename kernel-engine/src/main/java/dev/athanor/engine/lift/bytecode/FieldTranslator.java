@@ -63,7 +63,7 @@ final class FieldTranslator {
     var type = instruction.className().asInternalName();
     var name = ClassFiles.simpleName(type);
     if (name.matches(".*\\.\\d+")) {
-      throw refuse(Refusal.LAMBDA);
+      throw refuse(Refusal.ANONYMOUS_CLASS);
     }
     if (name.endsWith("Exception") || name.endsWith("Error")) {
       throw refuse(Refusal.THROW, name);

@@ -92,6 +92,10 @@ final class InstructionTranslator {
         return calls.invoke(call, nextIsNarrowing(at), frame);
       }
       case NewObjectInstruction object -> fields.create(object, frame);
+      case InvokeDynamicInstruction call when Functions.isLambda(call) ->
+          Functions.create(call, frame);
+      case TypeCheckInstruction cast when cast.opcode() == Opcode.CHECKCAST ->
+          calls.requireInstance(frame, cast.type().asSymbol());
       case NopInstruction _ -> {}
       default -> throw refused(instruction);
     }
@@ -119,7 +123,7 @@ final class InstructionTranslator {
           switch (call.bootstrapMethod().owner().displayName()) {
             case "StringConcatFactory" -> refuse(Refusal.STRING_CONCATENATION);
             case "SwitchBootstraps" -> refuse(Refusal.PATTERN);
-            default -> refuse(Refusal.LAMBDA);
+            default -> refuse(Refusal.UNKNOWN_METHOD, call.bootstrapMethod().methodName());
           };
       case ThrowInstruction _ -> refuse(Refusal.THROW, "Throwable");
       case MonitorInstruction _ -> refuse(Refusal.SYNCHRONIZED);

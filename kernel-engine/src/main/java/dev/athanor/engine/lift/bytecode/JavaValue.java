@@ -4,6 +4,7 @@ import dev.athanor.engine.lift.ir.Access.Space;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.refusal.Refusal;
+import java.lang.constant.DirectMethodHandleDesc;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -49,6 +50,25 @@ sealed interface JavaValue {
    * @param bytes size, a long
    */
   record SegmentRef(Value pointer, Value bytes, String name) implements JavaValue {}
+
+  /**
+   * A boxed number.
+   *
+   * @param type the class, such as {@code java/lang/Integer}
+   */
+  record Boxed(String type, Value value) implements JavaValue {}
+
+  /**
+   * A lambda or method reference.
+   *
+   * @param type the functional interface
+   * @param method the name of the interface's method
+   * @param body what the method calls
+   * @param captured the first arguments of the body
+   */
+  record FunctionRef(
+      String type, String method, DirectMethodHandleDesc body, List<JavaValue> captured)
+      implements JavaValue {}
 
   /** A {@code ValueLayout}. */
   record Layout(Element element) implements JavaValue {}
@@ -111,6 +131,8 @@ sealed interface JavaValue {
   default Stream<Value> parts() {
     return switch (this) {
       case Scalar scalar -> Stream.of(scalar.value);
+      case Boxed boxed -> Stream.of(boxed.value);
+      case FunctionRef function -> function.captured.stream().flatMap(JavaValue::parts);
       case ArrayRef array -> Stream.of(array.pointer, array.length);
       case RowsRef array -> array.elements.parts();
       case SegmentRef segment -> Stream.of(segment.pointer, segment.bytes);
@@ -124,16 +146,17 @@ sealed interface JavaValue {
   default JavaValue with(Iterator<Value> parts) {
     return switch (this) {
       case Scalar _ -> new Scalar(parts.next());
+      case Boxed boxed -> new Boxed(boxed.type, parts.next());
+      case FunctionRef function ->
+          new FunctionRef(
+              function.type, function.method, function.body, with(function.captured, parts));
       case ArrayRef array ->
           new ArrayRef(array.space, array.element, parts.next(), parts.next(), array.name);
       case RowsRef array ->
           new RowsRef((ArrayRef) array.elements.with(parts), array.rows, array.columns);
       case SegmentRef segment -> new SegmentRef(parts.next(), parts.next(), segment.name);
-      case RecordRef object -> {
-        var components = new ArrayList<JavaValue>();
-        object.components.forEach(each -> components.add(each.with(parts)));
-        yield new RecordRef(object.type, object.names, List.copyOf(components));
-      }
+      case RecordRef object ->
+          new RecordRef(object.type, object.names, with(object.components, parts));
       case Unconstructed object -> {
         var fields = new TreeMap<String, JavaValue>();
         object.fields.forEach((name, each) -> fields.put(name, each.with(parts)));
@@ -143,10 +166,27 @@ sealed interface JavaValue {
     };
   }
 
+  private static List<JavaValue> with(List<JavaValue> values, Iterator<Value> parts) {
+    var replaced = new ArrayList<JavaValue>();
+    values.forEach(each -> replaced.add(each.with(parts)));
+    return List.copyOf(replaced);
+  }
+
+  private static boolean match(List<JavaValue> values, List<JavaValue> others) {
+    return values.size() == others.size()
+        && IntStream.range(0, values.size()).allMatch(i -> values.get(i).matches(others.get(i)));
+  }
+
   /** Returns whether one variable can hold this value on one path and the other on another. */
   default boolean matches(JavaValue other) {
     return switch (this) {
       case Scalar scalar -> other instanceof Scalar o && scalar.value.type() == o.value.type();
+      case Boxed boxed -> other instanceof Boxed o && boxed.type.equals(o.type);
+      case FunctionRef function ->
+          other instanceof FunctionRef o
+              && function.type.equals(o.type)
+              && function.body.equals(o.body)
+              && match(function.captured, o.captured);
       case ArrayRef array ->
           other instanceof ArrayRef o && array.space == o.space && array.element == o.element;
       case RowsRef array ->
@@ -159,8 +199,7 @@ sealed interface JavaValue {
           other instanceof RecordRef o
               && object.type.equals(o.type)
               && object.names.equals(o.names)
-              && IntStream.range(0, object.components.size())
-                  .allMatch(i -> object.components.get(i).matches(o.components.get(i)));
+              && match(object.components, o.components);
       case Unconstructed object ->
           other instanceof Unconstructed o
               && object.identity.equals(o.identity)

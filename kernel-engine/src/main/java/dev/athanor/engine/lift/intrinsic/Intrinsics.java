@@ -185,6 +185,13 @@ public final class Intrinsics {
       java(type, "min", new Meaning.OfOp(Op.MIN));
       java(type, "max", new Meaning.OfOp(Op.MAX));
     }
+    for (var op : new Op[] {Op.AND, Op.OR, Op.XOR}) {
+      var name = op.name();
+      java(
+          "Boolean",
+          "logical" + name.charAt(0) + name.substring(1).toLowerCase(Locale.ROOT),
+          new Meaning.OfOp(op));
+    }
   }
 
   private static void numbers() {

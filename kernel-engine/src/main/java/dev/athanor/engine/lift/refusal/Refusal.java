@@ -49,14 +49,11 @@ public enum Refusal {
       "call a static method, or a method of a record"),
   ARRAY_METHOD("`%s()` is called on an array", "use only its elements and its length"),
   RECORD_METHOD("%s needs objects", "compare or combine the components of the record"),
-  BOXING("%s boxes or unboxes a number, and boxes are objects", "use the primitive type"),
   ENUM("%s belongs to an enum, whose constants are objects", "use int constants"),
   PATTERN(
       "a pattern is matched against an object, which needs classes at run time",
       "use numbers, with `if` or a switch on an int"),
-  LAMBDA(
-      "a lambda, method reference or anonymous class needs an object",
-      "write its body where it is called"),
+  ANONYMOUS_CLASS("an anonymous class needs an object", "write a lambda"),
   STRING_CONCATENATION("a string is concatenated", "write numbers to an array"),
   PRINT("%s prints text", "write numbers to an array, and print them after the launch"),
   UNKNOWN_METHOD("%s has no meaning on a GPU", "use static methods of yours, Math or Gpu"),
