@@ -1,5 +1,9 @@
 package dev.athanor.engine.lift;
 
+import java.util.function.BiConsumer;
+import java.util.function.BinaryOperator;
+import java.util.function.IntFunction;
+
 /**
  * Reductions over a block, written as kernel code: lifted like any helper of a kernel. Each warp
  * leaves its result in shared memory, and every thread combines those of all warps, from the first
@@ -20,183 +24,91 @@ final class BlockReductions {
     return (threads() + LANES - 1) / LANES;
   }
 
-  static int sum(int value) {
-    int[] ofWarps = Gpu.sharedInts(MOST_WARPS);
-    int sum = WarpReductions.sum(value);
+  /**
+   * Combines the results of warps.
+   *
+   * @param load reads shared memory
+   * @param store writes shared memory
+   */
+  private static <T> T reduce(
+      T ofWarp, BinaryOperator<T> operator, IntFunction<T> load, BiConsumer<Integer, T> store) {
     if (Gpu.laneId() == 0) {
-      ofWarps[Gpu.warpId()] = sum;
+      store.accept(Gpu.warpId(), ofWarp);
     }
     Gpu.barrier();
-    sum = ofWarps[0];
+    T result = load.apply(0);
     for (int warp = 1; warp < warps(); warp++) {
-      sum += ofWarps[warp];
+      result = operator.apply(result, load.apply(warp));
     }
     Gpu.barrier();
-    return sum;
+    return result;
+  }
+
+  private static int ofInts(int ofWarp, BinaryOperator<Integer> operator) {
+    int[] ofWarps = Gpu.sharedInts(MOST_WARPS);
+    return reduce(ofWarp, operator, i -> ofWarps[i], (i, each) -> ofWarps[i] = each);
+  }
+
+  static int sum(int value) {
+    return ofInts(WarpReductions.sum(value), Integer::sum);
   }
 
   static int max(int value) {
-    int[] ofWarps = Gpu.sharedInts(MOST_WARPS);
-    int max = WarpReductions.max(value);
-    if (Gpu.laneId() == 0) {
-      ofWarps[Gpu.warpId()] = max;
-    }
-    Gpu.barrier();
-    max = ofWarps[0];
-    for (int warp = 1; warp < warps(); warp++) {
-      max = Math.max(max, ofWarps[warp]);
-    }
-    Gpu.barrier();
-    return max;
+    return ofInts(WarpReductions.max(value), Math::max);
   }
 
   static int min(int value) {
-    int[] ofWarps = Gpu.sharedInts(MOST_WARPS);
-    int min = WarpReductions.min(value);
-    if (Gpu.laneId() == 0) {
-      ofWarps[Gpu.warpId()] = min;
-    }
-    Gpu.barrier();
-    min = ofWarps[0];
-    for (int warp = 1; warp < warps(); warp++) {
-      min = Math.min(min, ofWarps[warp]);
-    }
-    Gpu.barrier();
-    return min;
+    return ofInts(WarpReductions.min(value), Math::min);
+  }
+
+  private static long ofLongs(long ofWarp, BinaryOperator<Long> operator) {
+    long[] ofWarps = Gpu.sharedLongs(MOST_WARPS);
+    return reduce(ofWarp, operator, i -> ofWarps[i], (i, each) -> ofWarps[i] = each);
   }
 
   static long sum(long value) {
-    long[] ofWarps = Gpu.sharedLongs(MOST_WARPS);
-    long sum = WarpReductions.sum(value);
-    if (Gpu.laneId() == 0) {
-      ofWarps[Gpu.warpId()] = sum;
-    }
-    Gpu.barrier();
-    sum = ofWarps[0];
-    for (int warp = 1; warp < warps(); warp++) {
-      sum += ofWarps[warp];
-    }
-    Gpu.barrier();
-    return sum;
+    return ofLongs(WarpReductions.sum(value), Long::sum);
   }
 
   static long max(long value) {
-    long[] ofWarps = Gpu.sharedLongs(MOST_WARPS);
-    long max = WarpReductions.max(value);
-    if (Gpu.laneId() == 0) {
-      ofWarps[Gpu.warpId()] = max;
-    }
-    Gpu.barrier();
-    max = ofWarps[0];
-    for (int warp = 1; warp < warps(); warp++) {
-      max = Math.max(max, ofWarps[warp]);
-    }
-    Gpu.barrier();
-    return max;
+    return ofLongs(WarpReductions.max(value), Math::max);
   }
 
   static long min(long value) {
-    long[] ofWarps = Gpu.sharedLongs(MOST_WARPS);
-    long min = WarpReductions.min(value);
-    if (Gpu.laneId() == 0) {
-      ofWarps[Gpu.warpId()] = min;
-    }
-    Gpu.barrier();
-    min = ofWarps[0];
-    for (int warp = 1; warp < warps(); warp++) {
-      min = Math.min(min, ofWarps[warp]);
-    }
-    Gpu.barrier();
-    return min;
+    return ofLongs(WarpReductions.min(value), Math::min);
+  }
+
+  private static float ofFloats(float ofWarp, BinaryOperator<Float> operator) {
+    float[] ofWarps = Gpu.sharedFloats(MOST_WARPS);
+    return reduce(ofWarp, operator, i -> ofWarps[i], (i, each) -> ofWarps[i] = each);
   }
 
   static float sum(float value) {
-    float[] ofWarps = Gpu.sharedFloats(MOST_WARPS);
-    float sum = WarpReductions.sum(value);
-    if (Gpu.laneId() == 0) {
-      ofWarps[Gpu.warpId()] = sum;
-    }
-    Gpu.barrier();
-    sum = ofWarps[0];
-    for (int warp = 1; warp < warps(); warp++) {
-      sum += ofWarps[warp];
-    }
-    Gpu.barrier();
-    return sum;
+    return ofFloats(WarpReductions.sum(value), Float::sum);
   }
 
   static float max(float value) {
-    float[] ofWarps = Gpu.sharedFloats(MOST_WARPS);
-    float max = WarpReductions.max(value);
-    if (Gpu.laneId() == 0) {
-      ofWarps[Gpu.warpId()] = max;
-    }
-    Gpu.barrier();
-    max = ofWarps[0];
-    for (int warp = 1; warp < warps(); warp++) {
-      max = Math.max(max, ofWarps[warp]);
-    }
-    Gpu.barrier();
-    return max;
+    return ofFloats(WarpReductions.max(value), Math::max);
   }
 
   static float min(float value) {
-    float[] ofWarps = Gpu.sharedFloats(MOST_WARPS);
-    float min = WarpReductions.min(value);
-    if (Gpu.laneId() == 0) {
-      ofWarps[Gpu.warpId()] = min;
-    }
-    Gpu.barrier();
-    min = ofWarps[0];
-    for (int warp = 1; warp < warps(); warp++) {
-      min = Math.min(min, ofWarps[warp]);
-    }
-    Gpu.barrier();
-    return min;
+    return ofFloats(WarpReductions.min(value), Math::min);
+  }
+
+  private static double ofDoubles(double ofWarp, BinaryOperator<Double> operator) {
+    double[] ofWarps = Gpu.sharedDoubles(MOST_WARPS);
+    return reduce(ofWarp, operator, i -> ofWarps[i], (i, each) -> ofWarps[i] = each);
   }
 
   static double sum(double value) {
-    double[] ofWarps = Gpu.sharedDoubles(MOST_WARPS);
-    double sum = WarpReductions.sum(value);
-    if (Gpu.laneId() == 0) {
-      ofWarps[Gpu.warpId()] = sum;
-    }
-    Gpu.barrier();
-    sum = ofWarps[0];
-    for (int warp = 1; warp < warps(); warp++) {
-      sum += ofWarps[warp];
-    }
-    Gpu.barrier();
-    return sum;
+    return ofDoubles(WarpReductions.sum(value), Double::sum);
   }
 
   static double max(double value) {
-    double[] ofWarps = Gpu.sharedDoubles(MOST_WARPS);
-    double max = WarpReductions.max(value);
-    if (Gpu.laneId() == 0) {
-      ofWarps[Gpu.warpId()] = max;
-    }
-    Gpu.barrier();
-    max = ofWarps[0];
-    for (int warp = 1; warp < warps(); warp++) {
-      max = Math.max(max, ofWarps[warp]);
-    }
-    Gpu.barrier();
-    return max;
+    return ofDoubles(WarpReductions.max(value), Math::max);
   }
 
   static double min(double value) {
-    double[] ofWarps = Gpu.sharedDoubles(MOST_WARPS);
-    double min = WarpReductions.min(value);
-    if (Gpu.laneId() == 0) {
-      ofWarps[Gpu.warpId()] = min;
-    }
-    Gpu.barrier();
-    min = ofWarps[0];
-    for (int warp = 1; warp < warps(); warp++) {
-      min = Math.min(min, ofWarps[warp]);
-    }
-    Gpu.barrier();
-    return min;
+    return ofDoubles(WarpReductions.min(value), Math::min);
   }
 }

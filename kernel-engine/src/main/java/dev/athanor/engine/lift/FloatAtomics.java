@@ -1,5 +1,7 @@
 package dev.athanor.engine.lift;
 
+import java.util.function.BinaryOperator;
+
 /**
  * Atomic operations that PTX lacks, written as kernel code. Each tries to replace the element that
  * it has computed with, until no other thread has changed the element meanwhile. The first guess is
@@ -8,11 +10,30 @@ package dev.athanor.engine.lift;
 final class FloatAtomics {
   private FloatAtomics() {}
 
-  static float atomicMin(float[] array, int index, float value) {
+  private static float update(float[] array, int index, float value, BinaryOperator<Float> operator) {
     float old = value;
     while (true) {
-      float found = Gpu.atomicCompareAndSet(array, index, old, Math.min(old, value));
+      float found = Gpu.atomicCompareAndSet(array, index, old, operator.apply(old, value));
       if (Float.floatToRawIntBits(found) == Float.floatToRawIntBits(old)) {
+        return old;
+      }
+      old = found;
+    }
+  }
+
+  static float atomicMin(float[] array, int index, float value) {
+    return update(array, index, value, Math::min);
+  }
+
+  static float atomicMax(float[] array, int index, float value) {
+    return update(array, index, value, Math::max);
+  }
+
+  private static double update(double[] array, int index, double value, BinaryOperator<Double> operator) {
+    double old = value;
+    while (true) {
+      double found = Gpu.atomicCompareAndSet(array, index, old, operator.apply(old, value));
+      if (Double.doubleToRawLongBits(found) == Double.doubleToRawLongBits(old)) {
         return old;
       }
       old = found;
@@ -20,35 +41,10 @@ final class FloatAtomics {
   }
 
   static double atomicMin(double[] array, int index, double value) {
-    double old = value;
-    while (true) {
-      double found = Gpu.atomicCompareAndSet(array, index, old, Math.min(old, value));
-      if (Double.doubleToRawLongBits(found) == Double.doubleToRawLongBits(old)) {
-        return old;
-      }
-      old = found;
-    }
-  }
-
-  static float atomicMax(float[] array, int index, float value) {
-    float old = value;
-    while (true) {
-      float found = Gpu.atomicCompareAndSet(array, index, old, Math.max(old, value));
-      if (Float.floatToRawIntBits(found) == Float.floatToRawIntBits(old)) {
-        return old;
-      }
-      old = found;
-    }
+    return update(array, index, value, Math::min);
   }
 
   static double atomicMax(double[] array, int index, double value) {
-    double old = value;
-    while (true) {
-      double found = Gpu.atomicCompareAndSet(array, index, old, Math.max(old, value));
-      if (Double.doubleToRawLongBits(found) == Double.doubleToRawLongBits(old)) {
-        return old;
-      }
-      old = found;
-    }
+    return update(array, index, value, Math::max);
   }
 }

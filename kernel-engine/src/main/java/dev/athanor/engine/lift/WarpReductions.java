@@ -1,5 +1,8 @@
 package dev.athanor.engine.lift;
 
+import java.util.function.BiFunction;
+import java.util.function.BinaryOperator;
+
 /**
  * Reductions over a warp, written as kernel code: lifted like any helper of a kernel. Full warps
  * exchange values in pairs, at distances 16, 8, 4, 2 and 1; since the operators are commutative,
@@ -24,147 +27,85 @@ final class WarpReductions {
     return lane + distance < Math.min(lanes, LANES) ? lane + distance : lane;
   }
 
-  static int sum(int value) {
-    int sum = value;
+  private static <T> T reduce(
+      T value,
+      BinaryOperator<T> operator,
+      BiFunction<T, Integer, T> shuffleXor,
+      BiFunction<T, Integer, T> shuffle) {
+    T result = value;
     for (int distance = LANES / 2; distance > 0; distance /= 2) {
       if (hasFullWarps()) {
-        sum += Gpu.shuffleXor(sum, distance);
-        continue;
+        result = operator.apply(result, shuffleXor.apply(result, distance));
+      } else {
+        int above = above(distance);
+        T other = shuffle.apply(result, above);
+        result = above == Gpu.laneId() ? result : operator.apply(result, other);
       }
-      int above = above(distance);
-      int other = Gpu.shuffle(sum, above);
-      sum += above == Gpu.laneId() ? 0 : other;
     }
-    return hasFullWarps() ? sum : Gpu.shuffle(sum, 0);
+    return hasFullWarps() ? result : shuffle.apply(result, 0);
+  }
+
+  private static int ofInts(int value, BinaryOperator<Integer> operator) {
+    return reduce(value, operator, Gpu::shuffleXor, Gpu::shuffle);
+  }
+
+  static int sum(int value) {
+    return ofInts(value, Integer::sum);
   }
 
   static int max(int value) {
-    int max = value;
-    for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      max =
-          Math.max(
-              max,
-              hasFullWarps() ? Gpu.shuffleXor(max, distance) : Gpu.shuffle(max, above(distance)));
-    }
-    return hasFullWarps() ? max : Gpu.shuffle(max, 0);
+    return ofInts(value, Math::max);
   }
 
   static int min(int value) {
-    int min = value;
-    for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      min =
-          Math.min(
-              min,
-              hasFullWarps() ? Gpu.shuffleXor(min, distance) : Gpu.shuffle(min, above(distance)));
-    }
-    return hasFullWarps() ? min : Gpu.shuffle(min, 0);
+    return ofInts(value, Math::min);
+  }
+
+  private static long ofLongs(long value, BinaryOperator<Long> operator) {
+    return reduce(value, operator, Gpu::shuffleXor, Gpu::shuffle);
   }
 
   static long sum(long value) {
-    long sum = value;
-    for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      if (hasFullWarps()) {
-        sum += Gpu.shuffleXor(sum, distance);
-        continue;
-      }
-      int above = above(distance);
-      long other = Gpu.shuffle(sum, above);
-      sum += above == Gpu.laneId() ? 0 : other;
-    }
-    return hasFullWarps() ? sum : Gpu.shuffle(sum, 0);
+    return ofLongs(value, Long::sum);
   }
 
   static long max(long value) {
-    long max = value;
-    for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      max =
-          Math.max(
-              max,
-              hasFullWarps() ? Gpu.shuffleXor(max, distance) : Gpu.shuffle(max, above(distance)));
-    }
-    return hasFullWarps() ? max : Gpu.shuffle(max, 0);
+    return ofLongs(value, Math::max);
   }
 
   static long min(long value) {
-    long min = value;
-    for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      min =
-          Math.min(
-              min,
-              hasFullWarps() ? Gpu.shuffleXor(min, distance) : Gpu.shuffle(min, above(distance)));
-    }
-    return hasFullWarps() ? min : Gpu.shuffle(min, 0);
+    return ofLongs(value, Math::min);
+  }
+
+  private static float ofFloats(float value, BinaryOperator<Float> operator) {
+    return reduce(value, operator, Gpu::shuffleXor, Gpu::shuffle);
   }
 
   static float sum(float value) {
-    float sum = value;
-    for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      if (hasFullWarps()) {
-        sum += Gpu.shuffleXor(sum, distance);
-        continue;
-      }
-      int above = above(distance);
-      float other = Gpu.shuffle(sum, above);
-      sum += above == Gpu.laneId() ? -0f : other;
-    }
-    return hasFullWarps() ? sum : Gpu.shuffle(sum, 0);
+    return ofFloats(value, Float::sum);
   }
 
   static float max(float value) {
-    float max = value;
-    for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      max =
-          Math.max(
-              max,
-              hasFullWarps() ? Gpu.shuffleXor(max, distance) : Gpu.shuffle(max, above(distance)));
-    }
-    return hasFullWarps() ? max : Gpu.shuffle(max, 0);
+    return ofFloats(value, Math::max);
   }
 
   static float min(float value) {
-    float min = value;
-    for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      min =
-          Math.min(
-              min,
-              hasFullWarps() ? Gpu.shuffleXor(min, distance) : Gpu.shuffle(min, above(distance)));
-    }
-    return hasFullWarps() ? min : Gpu.shuffle(min, 0);
+    return ofFloats(value, Math::min);
+  }
+
+  private static double ofDoubles(double value, BinaryOperator<Double> operator) {
+    return reduce(value, operator, Gpu::shuffleXor, Gpu::shuffle);
   }
 
   static double sum(double value) {
-    double sum = value;
-    for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      if (hasFullWarps()) {
-        sum += Gpu.shuffleXor(sum, distance);
-        continue;
-      }
-      int above = above(distance);
-      double other = Gpu.shuffle(sum, above);
-      sum += above == Gpu.laneId() ? -0d : other;
-    }
-    return hasFullWarps() ? sum : Gpu.shuffle(sum, 0);
+    return ofDoubles(value, Double::sum);
   }
 
   static double max(double value) {
-    double max = value;
-    for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      max =
-          Math.max(
-              max,
-              hasFullWarps() ? Gpu.shuffleXor(max, distance) : Gpu.shuffle(max, above(distance)));
-    }
-    return hasFullWarps() ? max : Gpu.shuffle(max, 0);
+    return ofDoubles(value, Math::max);
   }
 
   static double min(double value) {
-    double min = value;
-    for (int distance = LANES / 2; distance > 0; distance /= 2) {
-      min =
-          Math.min(
-              min,
-              hasFullWarps() ? Gpu.shuffleXor(min, distance) : Gpu.shuffle(min, above(distance)));
-    }
-    return hasFullWarps() ? min : Gpu.shuffle(min, 0);
+    return ofDoubles(value, Math::min);
   }
 }
