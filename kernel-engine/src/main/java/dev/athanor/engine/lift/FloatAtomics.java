@@ -10,7 +10,8 @@ import java.util.function.BinaryOperator;
 final class FloatAtomics {
   private FloatAtomics() {}
 
-  private static float update(float[] array, int index, float value, BinaryOperator<Float> operator) {
+  private static float update(
+      float[] array, int index, float value, BinaryOperator<Float> operator) {
     float old = value;
     while (true) {
       float found = Gpu.atomicCompareAndSet(array, index, old, operator.apply(old, value));
@@ -29,7 +30,8 @@ final class FloatAtomics {
     return update(array, index, value, Math::max);
   }
 
-  private static double update(double[] array, int index, double value, BinaryOperator<Double> operator) {
+  private static double update(
+      double[] array, int index, double value, BinaryOperator<Double> operator) {
     double old = value;
     while (true) {
       double found = Gpu.atomicCompareAndSet(array, index, old, operator.apply(old, value));

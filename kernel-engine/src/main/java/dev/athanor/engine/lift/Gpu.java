@@ -3,6 +3,7 @@ package dev.athanor.engine.lift;
 import dev.athanor.engine.lift.host.GpuThread;
 import dev.athanor.engine.lift.host.HostAtomics;
 import java.lang.invoke.VarHandle;
+import java.util.function.IntConsumer;
 
 /**
  * What a GPU thread can do beyond plain Java: the intrinsics of kernels written as Java methods.
@@ -708,5 +709,16 @@ public final class Gpu {
     }
     int bits = Float.floatToRawIntBits(x);
     return (short) ((bits + 0x7FFF + ((bits >>> 16) & 1)) >>> 16);
+  }
+
+  /**
+   * Calls a function for each index below {@code n}, once by some thread of the grid: thread 0 for
+   * 0, thread 1 for 1, and so on, in steps of as many indices as the grid has threads along x.
+   */
+  public static void forEach(int n, IntConsumer body) {
+    long step = (long) gridDimX() * blockDimX();
+    for (long i = threadIdxX() + (long) blockIdxX() * blockDimX(); i < n; i += step) {
+      body.accept((int) i);
+    }
   }
 }

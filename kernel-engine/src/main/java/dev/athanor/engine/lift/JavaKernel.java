@@ -25,6 +25,7 @@ import java.util.stream.IntStream;
  */
 public final class JavaKernel {
   private final Method method;
+  private final Optional<Method> body;
   private final String name;
   private final String ptxName;
   private final List<Integer> blockShape;
@@ -34,11 +35,21 @@ public final class JavaKernel {
   private volatile Optional<CompiledKernel> unchecked = Optional.empty();
 
   JavaKernel(Method method) {
-    this(method, false);
+    this(method, Optional.empty(), false);
   }
 
-  private JavaKernel(Method method, boolean debugged) {
+  /**
+   * A kernel that calls a lambda.
+   *
+   * @param body the static method behind the lambda
+   */
+  JavaKernel(Method method, Method body) {
+    this(method, Optional.of(body), false);
+  }
+
+  private JavaKernel(Method method, Optional<Method> body, boolean debugged) {
     this.method = method;
+    this.body = body;
     this.debugged = debugged;
     var annotation = method.getAnnotation(GpuKernel.class);
     if (annotation == null) {
@@ -47,8 +58,13 @@ public final class JavaKernel {
               .formatted(method.getDeclaringClass().getName(), method.getName()));
     }
     refuse(Declaration.nameProblems(annotation.name()), method);
-    name = annotation.name().isEmpty() ? method.getName() : annotation.name();
-    ptxName = annotation.name().isEmpty() ? PtxNames.encode(name) : name;
+    if (annotation.name().isEmpty()) {
+      name = body.map(lambda -> lambda.getName() + ".").orElse("") + method.getName();
+      ptxName = PtxNames.encode(name);
+    } else {
+      name = annotation.name();
+      ptxName = name;
+    }
     blockShape = shape(annotation.blockSize(), method);
     minBlocks = annotation.minBlocks();
     refuse(Declaration.minBlocksProblems(minBlocks, blockShape), method);
@@ -79,7 +95,7 @@ public final class JavaKernel {
    * its own, and {@link #symbols} are known.
    */
   public JavaKernel debugged() {
-    return new JavaKernel(method, true);
+    return new JavaKernel(method, body, true);
   }
 
   /** Returns the method. */
@@ -174,7 +190,7 @@ public final class JavaKernel {
     if (known.isPresent()) {
       return known.get();
     }
-    var graph = Lifter.lift(method, name, blockShape, withChecks, debugged);
+    var graph = Lifter.lift(method, body, name, blockShape, withChecks, debugged);
     CarriedArrays.check(graph);
     if (debugged) {
       Optimizer.prepareForDebugging(graph);

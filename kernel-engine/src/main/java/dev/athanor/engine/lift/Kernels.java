@@ -1,6 +1,10 @@
 package dev.athanor.engine.lift;
 
+import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.Dim3;
+import java.io.Serializable;
 import java.lang.reflect.Method;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -20,6 +24,18 @@ public final class Kernels {
         }
       };
 
+  /** The function that {@link #forEach} calls. */
+  @FunctionalInterface
+  public interface LoopBody extends Serializable {
+    void run(int index);
+  }
+
+  /** A function whose results {@link #sum} adds. */
+  @FunctionalInterface
+  public interface Summand extends Serializable {
+    double at(int index);
+  }
+
   /** The kernels of the classes that the JVM makes for method references, all of one method. */
   private static final ClassValue<AtomicReference<@Nullable JavaKernel>> BY_REFERENCE =
       new ClassValue<>() {
@@ -28,6 +44,9 @@ public final class Kernels {
           return new AtomicReference<>();
         }
       };
+
+  /** Blocks of a loop: those that a multiprocessor holds at once, with 2048 threads. */
+  private static final int BLOCKS_PER_MULTIPROCESSOR = 2048 / GridLoops.BLOCK;
 
   private Kernels() {}
 
@@ -115,6 +134,59 @@ public final class Kernels {
               .formatted(type.getName(), found.size(), name));
     }
     return BY_METHOD.get(type).computeIfAbsent(found.getFirst(), JavaKernel::new);
+  }
+
+  /**
+   * Calls a function on a device for each index from 0 to {@code n - 1}, in any order, and waits.
+   * The function is a lambda that is lifted like a kernel when its place in the program is first
+   * reached: {@code Kernels.forEach(device, n, i -> y[i] = 2 * x[i])}. Arrays and segments that it
+   * uses are copied as by {@link DeviceKernel#launch(Dim3, Object...)}.
+   *
+   * @param n number of indices, at least 0
+   * @throws dev.athanor.engine.lift.refusal.LiftException if the function cannot run on a device
+   * @throws IllegalArgumentException if it uses the object around it
+   * @throws CheckFailedException if a check failed
+   */
+  public static void forEach(Device device, int n, LoopBody body) {
+    launch(device, n, "forEach", body, List.of());
+  }
+
+  /**
+   * Returns the sum of the results of a function for each index from 0 to {@code n - 1}, as {@link
+   * #forEach} calls it. The order of the additions depends on the number of multiprocessors alone.
+   */
+  public static double sum(Device device, int n, Summand summand) {
+    var ofBlocks = new double[blocks(device, n)];
+    launch(device, n, "sum", summand, List.of(ofBlocks));
+    return Arrays.stream(ofBlocks).sum();
+  }
+
+  private static void launch(
+      Device device, int n, String loop, Serializable function, List<Object> outputs) {
+    int blocks = blocks(device, n);
+    if (blocks == 0) {
+      return;
+    }
+    var lambda = MethodReferences.lambda(function);
+    var known = BY_REFERENCE.get(function.getClass());
+    var kernel = known.get();
+    if (kernel == null) {
+      kernel = new JavaKernel(of(GridLoops.class, loop).method(), lambda.method());
+      known.set(kernel);
+    }
+    var arguments = new ArrayList<Object>();
+    arguments.add(n);
+    arguments.addAll(outputs);
+    arguments.addAll(lambda.captured());
+    kernel.on(device).launch(blocks, arguments.toArray());
+  }
+
+  private static int blocks(Device device, int n) {
+    if (n < 0) {
+      throw new IllegalArgumentException("a loop has at least 0 indices, got " + n);
+    }
+    long resident = (long) BLOCKS_PER_MULTIPROCESSOR * device.capability().multiprocessors();
+    return (int) Math.min(resident, Math.ceilDiv(n, GridLoops.BLOCK));
   }
 
   private static JavaKernel ofReference(KernelMethod reference) {

@@ -11,6 +11,7 @@ import dev.athanor.engine.lift.ir.Op;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -115,7 +116,7 @@ class SwitchesTest {
   @Test
   void compareALogarithmicNumberOfTimes() throws NoSuchMethodException {
     Method method = SwitchesTest.class.getDeclaredMethod("sixteen", int[].class);
-    var graph = Lifter.lift(method, "sixteen", List.of(), false, false);
+    var graph = Lifter.lift(method, Optional.empty(), "sixteen", List.of(), false, false);
     // three halvings, then at most two comparisons
     assertThat(mostComparisons(graph.entry())).isEqualTo(5);
   }

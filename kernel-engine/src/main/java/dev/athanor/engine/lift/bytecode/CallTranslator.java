@@ -348,9 +348,8 @@ final class CallTranslator {
     var source = to.source();
     var position = to.position();
     var libraryCall = to.libraryCall();
-    if (libraryCall == null && Intrinsics.isImplementation(callee.owner)) {
-      to.setLibraryCall(source);
-    }
+    boolean inLibrary = Intrinsics.isImplementation(callee.owner);
+    to.setLibraryCall(!inLibrary ? null : libraryCall == null ? source : libraryCall);
     var result =
         new MethodTranslator(to, new MethodCode(model.get(), method.get())).translate(arguments);
     to.setSource(source);

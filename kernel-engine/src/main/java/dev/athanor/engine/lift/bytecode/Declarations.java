@@ -59,13 +59,15 @@ final class Declarations {
    *
    * @throws LiftException if it cannot be that of a kernel
    */
-  static void check(Method method, List<String> names, List<Integer> blockShape, Source place) {
-    var parameters = new ArrayList<Declaration.Parameter>();
-    for (var type : method.getParameterTypes()) {
-      parameters.add(
-          new Declaration.Parameter(names.get(parameters.size()), type.getCanonicalName()));
-    }
-    var declaration =
+  static void check(
+      Method method,
+      List<Class<?>> types,
+      List<String> names,
+      List<Integer> blockShape,
+      Source place) {
+    refuse(
+        method,
+        place,
         new Declaration(
             method.getName(),
             Set.of(Modifier.toString(method.getModifiers()).split(" ")),
@@ -73,8 +75,42 @@ final class Declarations {
             method.isVarArgs(),
             method.getExceptionTypes().length > 0,
             method.getReturnType().getCanonicalName(),
+            parameters(types, names),
+            blockShape));
+  }
+
+  /**
+   * Checks the parameters of a method that is not declared as a kernel.
+   *
+   * @throws LiftException if a kernel has no such parameters
+   */
+  static void checkParameters(
+      Method method, List<Class<?>> types, List<String> names, Source place) {
+    var parameters = parameters(types, names);
+    refuse(
+        method,
+        place,
+        new Declaration(
+            method.getName(),
+            Set.of("static"),
+            false,
+            false,
+            false,
+            "void",
             parameters,
-            blockShape);
+            List.of()));
+  }
+
+  private static List<Declaration.Parameter> parameters(List<Class<?>> types, List<String> names) {
+    var parameters = new ArrayList<Declaration.Parameter>();
+    for (var type : types) {
+      parameters.add(
+          new Declaration.Parameter(names.get(parameters.size()), type.getCanonicalName()));
+    }
+    return parameters;
+  }
+
+  private static void refuse(Method method, Source place, Declaration declaration) {
     for (var problem : declaration.problems()) {
       throw new LiftException(
           problem.refusal(), place, method.getName(), problem.names().toArray());

@@ -16,7 +16,10 @@ import java.lang.classfile.instruction.InvokeDynamicInstruction;
 import java.lang.constant.ClassDesc;
 import java.lang.constant.ConstantDescs;
 import java.lang.constant.DirectMethodHandleDesc;
+import java.lang.constant.MethodHandleDesc;
 import java.lang.constant.MethodTypeDesc;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -51,6 +54,26 @@ final class Functions {
             instruction.name().stringValue(),
             (DirectMethodHandleDesc) instruction.bootstrapArgs().get(1),
             List.copyOf(captured)));
+  }
+
+  /**
+   * Returns a lambda.
+   *
+   * @param type the functional interface
+   * @param method its method
+   * @param body the static method that it calls
+   */
+  static FunctionRef of(Class<?> type, Method method, Method body, List<JavaValue> captured) {
+    var called =
+        MethodHandleDesc.ofMethod(
+            DirectMethodHandleDesc.Kind.STATIC,
+            ClassDesc.ofDescriptor(body.getDeclaringClass().descriptorString()),
+            body.getName(),
+            MethodTypeDesc.ofDescriptor(
+                MethodType.methodType(body.getReturnType(), body.getParameterTypes())
+                    .toMethodDescriptorString()));
+    return new FunctionRef(
+        type.getName().replace('.', '/'), method.getName(), called, List.copyOf(captured));
   }
 
   private static String internalName(ClassDesc type) {

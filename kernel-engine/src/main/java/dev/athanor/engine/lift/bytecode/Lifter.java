@@ -17,21 +17,63 @@ import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.lift.refusal.Refusal;
 import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.symbol.SourceFrame;
+import java.lang.classfile.ClassModel;
+import java.lang.classfile.MethodModel;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
 
 /** Reads a static method into SSA form. */
 public final class Lifter {
 
   private Lifter() {}
 
+  /** A method and its class, as their class file has them. */
+  private record Definition(Method method, ClassModel type, MethodModel model) {
+    static Definition of(ClassFiles classes, Method method) {
+      var owner = internalName(method);
+      var type = classes.find(owner);
+      if (type.isEmpty()) {
+        throw new LiftException(
+            Refusal.NO_CLASS_FILE,
+            fileOf(method.getDeclaringClass()),
+            method.getName(),
+            ClassFiles.simpleName(owner));
+      }
+      var model = classes.method(owner, method.getName(), descriptor(method));
+      return new Definition(method, type.get(), model.orElseThrow());
+    }
+
+    List<String> names() {
+      return Declarations.names(method, model);
+    }
+
+    Source place() {
+      return Declarations.place(type, model);
+    }
+  }
+
+  private static String internalName(Method method) {
+    return method.getDeclaringClass().getName().replace('.', '/');
+  }
+
+  private static String descriptor(Method method) {
+    return MethodType.methodType(method.getReturnType(), method.getParameterTypes())
+        .toMethodDescriptorString();
+  }
+
   /**
    * Lifts a method.
    *
+   * @param body the static method behind the lambda that the last parameter of the method stands
+   *     for, if that is a functional interface. What the lambda captures becomes parameters of the
+   *     kernel
    * @param name name of the kernel in messages
    * @param blockShape three extents; empty if the launch determines them
    * @param checked whether array indices and divisors are checked
@@ -39,40 +81,75 @@ public final class Lifter {
    * @throws LiftException if the method cannot be a kernel
    */
   public static Graph lift(
-      Method method, String name, List<Integer> blockShape, boolean checked, boolean debugged) {
-    var classes = new ClassFiles(method.getDeclaringClass().getClassLoader());
-    var owner = method.getDeclaringClass().getName().replace('.', '/');
-    var type = classes.find(owner);
-    if (type.isEmpty()) {
-      throw new LiftException(
-          Refusal.NO_CLASS_FILE,
-          fileOf(method.getDeclaringClass()),
-          method.getName(),
-          ClassFiles.simpleName(owner));
+      Method method,
+      Optional<Method> body,
+      String name,
+      List<Integer> blockShape,
+      boolean checked,
+      boolean debugged) {
+    var classes = new ClassFiles(body.orElse(method).getDeclaringClass().getClassLoader());
+    var definition = Definition.of(classes, method);
+    var names = definition.names();
+    var types = List.of(method.getParameterTypes());
+    List<Argument> captured = List.of();
+    if (body.isPresent()) {
+      captured = captured(Definition.of(classes, body.get()), types.getLast());
+      names = distinct(names, captured);
+      types = types.subList(0, types.size() - 1);
+    } else {
+      Declarations.check(method, types, names, blockShape, definition.place());
     }
-    var descriptor =
-        MethodType.methodType(method.getReturnType(), method.getParameterTypes())
-            .descriptorString();
-    var model = classes.method(owner, method.getName(), descriptor).orElseThrow();
-    var names = Declarations.names(method, model);
-    Declarations.check(method, names, blockShape, Declarations.place(type.get(), model));
-    var code = new MethodCode(type.get(), model);
+    var code = new MethodCode(definition.type, definition.model);
+    var own = arguments(types, names);
+    var graph = new Graph(name, concat(own, captured), blockShape, new Block());
+    var to = new Translation(classes, graph, checked, debugged);
     var line = code.lines().getFirst().source();
-    var arguments = arguments(method, names);
-    var graph = new Graph(name, arguments, blockShape, new Block());
-    var translation = new Translation(classes, graph, checked, debugged);
-    translation.setSource(line);
-    translation.callers().add(owner + "." + method.getName() + descriptor);
+    to.setSource(line);
+    to.callers().add(internalName(method) + "." + method.getName() + descriptor(method));
     if (debugged) {
-      var title = ClassFiles.simpleName(owner) + "." + method.getName();
-      translation.setPrologue(new SourceFrame(title, 0, line, List.of(), null));
+      var title = ClassFiles.simpleName(internalName(method)) + "." + method.getName();
+      to.setPrologue(new SourceFrame(title, 0, line, List.of(), null));
     }
-    var values = arguments.stream().map(argument -> value(translation, argument)).toList();
-    var result = new MethodTranslator(translation, code).translate(values);
+    var values = new ArrayList<JavaValue>();
+    own.forEach(argument -> values.add(value(to, argument)));
+    if (body.isPresent()) {
+      var type = method.getParameterTypes()[own.size()];
+      var bound = captured.stream().map(argument -> value(to, argument)).toList();
+      values.add(Functions.of(type, function(type), body.get(), bound));
+    }
+    var result = new MethodTranslator(to, code).translate(values);
     if (result.block() != null) {
       result.block().setEnd(new Terminator.Return());
     }
     return graph;
+  }
+
+  private static List<Argument> concat(List<Argument> first, List<Argument> second) {
+    return Stream.concat(first.stream(), second.stream()).toList();
+  }
+
+  /** Returns the parameters of a lambda's method before those of the interface's method. */
+  private static List<Argument> captured(Definition lambda, Class<?> type) {
+    var all = List.of(lambda.method.getParameterTypes());
+    var types = all.subList(0, all.size() - function(type).getParameterCount());
+    var names = lambda.names();
+    Declarations.checkParameters(lambda.method, types, names, lambda.place());
+    return arguments(types, names);
+  }
+
+  /** Returns the method of a functional interface. */
+  private static Method function(Class<?> type) {
+    return Arrays.stream(type.getMethods())
+        .filter(method -> Modifier.isAbstract(method.getModifiers()))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  /** Returns names that differ from those of other parameters. */
+  private static List<String> distinct(List<String> names, List<Argument> others) {
+    return names.stream()
+        .map(each -> others.stream().anyMatch(o -> o.name().equals(each)) ? each + "$" : each)
+        .toList();
   }
 
   /** Returns the source file of a class, by its name. */
@@ -81,9 +158,9 @@ public final class Lifter {
     return new Source(outermost.substring(outermost.lastIndexOf('.') + 1) + ".java", 0, 0);
   }
 
-  private static List<Argument> arguments(Method method, List<String> names) {
+  private static List<Argument> arguments(List<Class<?>> types, List<String> names) {
     var found = new ArrayList<Argument>();
-    for (var type : method.getParameterTypes()) {
+    for (var type : types) {
       int number = found.size();
       var name = names.get(number);
       if (type == MemorySegment.class) {

@@ -36,7 +36,7 @@ public final class Intrinsics {
   /** Returns whether a class, by its internal name, implements intrinsics in Java. */
   public static boolean isImplementation(String owner) {
     return owner.matches(
-        "dev/athanor/engine/lift/(library/.*|Gpu|WarpMatrix|(Block|Warp)Reductions|FloatAtomics)");
+        "dev/athanor/engine/lift/(library/.*|Gpu|WarpMatrix|(Block|Warp)Reductions|GridLoops|FloatAtomics)");
   }
 
   /** Returns the meaning of a static method; null if it has none of its own. */

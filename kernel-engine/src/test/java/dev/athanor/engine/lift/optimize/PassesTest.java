@@ -11,6 +11,7 @@ import dev.athanor.engine.lift.ir.Terminator;
 import dev.athanor.engine.lift.ir.Value;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 /** Runs each pass on a small method, and looks at what is left. */
@@ -22,7 +23,7 @@ class PassesTest {
             .filter(m -> m.getName().equals(name))
             .findFirst()
             .orElseThrow();
-    return Lifter.lift(method, name, List.of(), checked, false);
+    return Lifter.lift(method, Optional.empty(), name, List.of(), checked, false);
   }
 
   /** Lifts a method, and runs passes in order. */
