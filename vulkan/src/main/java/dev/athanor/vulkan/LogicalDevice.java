@@ -1,6 +1,5 @@
 package dev.athanor.vulkan;
 
-import static org.lwjgl.vulkan.KHRWorkgroupMemoryExplicitLayout.VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME;
 import static org.lwjgl.vulkan.VK13.*;
 
 import dev.athanor.engine.device.DeviceException;
@@ -58,8 +57,6 @@ final class LogicalDevice {
     this.unifiedMemory = unifiedMemory;
     int count = Math.min(MAX_QUEUES, physical.queues());
     var priorities = stack.callocFloat(count);
-    boolean layouts =
-        physical.extensions().contains(VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME);
     var names = stack.mallocPointer(physical.extensions().size());
     physical.extensions().forEach(name -> names.put(stack.UTF8(name)));
     names.flip();
@@ -71,7 +68,7 @@ final class LogicalDevice {
                     .sType$Default()
                     .queueFamilyIndex(physical.queueFamily())
                     .pQueuePriorities(priorities))
-            .pNext(new SupportedFeatures(physical.handle(), layouts, stack).enabled())
+            .pNext(new SupportedFeatures(physical.handle(), physical.extensions(), stack).enabled())
             .ppEnabledExtensionNames(names);
     var pointer = stack.mallocPointer(1);
     int result = vkCreateDevice(physical.handle(), info, null, pointer);

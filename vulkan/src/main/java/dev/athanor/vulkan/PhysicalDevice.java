@@ -2,6 +2,7 @@ package dev.athanor.vulkan;
 
 import static org.lwjgl.vulkan.AMDShaderCoreProperties.VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME;
 import static org.lwjgl.vulkan.EXTPciBusInfo.VK_EXT_PCI_BUS_INFO_EXTENSION_NAME;
+import static org.lwjgl.vulkan.KHRCooperativeMatrix.VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
 import static org.lwjgl.vulkan.KHRPortabilitySubset.VK_KHR_PORTABILITY_SUBSET_EXTENSION_NAME;
 import static org.lwjgl.vulkan.KHRWorkgroupMemoryExplicitLayout.VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME;
 import static org.lwjgl.vulkan.NVShaderSmBuiltins.VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME;
@@ -89,6 +90,7 @@ record PhysicalDevice(
   private static final List<String> ENABLED =
       List.of(
           VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME,
+          VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME,
           VK_KHR_PORTABILITY_SUBSET_EXTENSION_NAME);
 
   Found found() {
@@ -142,8 +144,7 @@ record PhysicalDevice(
       properties.pNext(amd);
     }
     vkGetPhysicalDeviceProperties2(handle, properties);
-    boolean layouts = extensions.contains(VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME);
-    var supported = new SupportedFeatures(handle, layouts, stack);
+    var supported = new SupportedFeatures(handle, extensions, stack);
     var lacking = new ArrayList<>(supported.lacking());
     if (!of12.shaderSignedZeroInfNanPreserveFloat32()) {
       lacking.add("shaderSignedZeroInfNanPreserveFloat32");
@@ -193,6 +194,9 @@ record PhysicalDevice(
             subgroups,
             hardware,
             of12.shaderDenormPreserveFloat32(),
+            subgroups && supported.cooperativeMatrices()
+                ? CooperativeMatrices.products(handle, stack)
+                : Set.of(),
             limits.maxComputeSharedMemorySize()),
         multiprocessors(hardware, nvidia, amd),
         threads,
@@ -212,7 +216,9 @@ record PhysicalDevice(
 
   private static PhysicalDevice lacking(
       VkPhysicalDevice handle, String name, List<String> lacking) {
-    var none = new ShaderFeatures(false, false, false, false, false, false, false, false, false, 0);
+    var none =
+        new ShaderFeatures(
+            false, false, false, false, false, false, false, false, false, Set.of(), 0);
     return new PhysicalDevice(
         handle,
         name,

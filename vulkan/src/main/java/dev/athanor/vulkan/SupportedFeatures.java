@@ -1,13 +1,19 @@
 package dev.athanor.vulkan;
 
+import static org.lwjgl.vulkan.KHRCooperativeMatrix.VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
+import static org.lwjgl.vulkan.KHRWorkgroupMemoryExplicitLayout.VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME;
 import static org.lwjgl.vulkan.VK13.vkGetPhysicalDeviceFeatures2;
 
+import dev.athanor.vulkan.spirv.CooperativeProduct;
 import dev.athanor.vulkan.spirv.ShaderFeatures;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.lwjgl.system.MemoryStack;
 import org.lwjgl.vulkan.VkPhysicalDevice;
+import org.lwjgl.vulkan.VkPhysicalDeviceCooperativeMatrixFeaturesKHR;
 import org.lwjgl.vulkan.VkPhysicalDeviceFeatures2;
 import org.lwjgl.vulkan.VkPhysicalDeviceVulkan11Features;
 import org.lwjgl.vulkan.VkPhysicalDeviceVulkan12Features;
@@ -22,12 +28,13 @@ final class SupportedFeatures {
   private final VkPhysicalDeviceVulkan12Features of12;
   private final VkPhysicalDeviceVulkan13Features of13;
   private final VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layouts;
+  private final VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices;
 
   /**
-   * @param explicitLayout whether the device has the extension for layouts of shared memory
+   * @param extensions the device's extensions
    * @param stack memory of the structures
    */
-  SupportedFeatures(VkPhysicalDevice device, boolean explicitLayout, MemoryStack stack) {
+  SupportedFeatures(VkPhysicalDevice device, Collection<String> extensions, MemoryStack stack) {
     all = VkPhysicalDeviceFeatures2.calloc(stack).sType$Default();
     of11 = VkPhysicalDeviceVulkan11Features.calloc(stack).sType$Default();
     of12 = VkPhysicalDeviceVulkan12Features.calloc(stack).sType$Default();
@@ -35,14 +42,19 @@ final class SupportedFeatures {
     layouts =
         VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR.calloc(stack).sType$Default();
     all.pNext(of11).pNext(of12).pNext(of13);
-    if (explicitLayout) {
+    matrices = VkPhysicalDeviceCooperativeMatrixFeaturesKHR.calloc(stack).sType$Default();
+    if (extensions.contains(VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME)) {
       all.pNext(layouts);
+    }
+    if (extensions.contains(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) {
+      all.pNext(matrices);
     }
     vkGetPhysicalDeviceFeatures2(device, all);
     all.features().robustBufferAccess(false);
     of11.protectedMemory(false);
     of12.bufferDeviceAddressCaptureReplay(false);
     of13.robustImageAccess(false);
+    matrices.cooperativeMatrixRobustBufferAccess(false);
   }
 
   /** Returns the features to enable. */
@@ -70,6 +82,14 @@ final class SupportedFeatures {
     return of13.subgroupSizeControl() && of13.computeFullSubgroups();
   }
 
+  /** Returns whether shaders can use cooperative matrices of f16, in Vulkan's memory model. */
+  boolean cooperativeMatrices() {
+    return matrices.cooperativeMatrix()
+        && of12.vulkanMemoryModel()
+        && of12.vulkanMemoryModelDeviceScope()
+        && of12.shaderFloat16();
+  }
+
   /**
    * Returns the features for the translator.
    *
@@ -77,7 +97,11 @@ final class SupportedFeatures {
    * @param subnormals whether shaders can keep subnormal f32
    */
   ShaderFeatures features(
-      boolean subgroups, boolean hardware, boolean subnormals, int sharedBytes) {
+      boolean subgroups,
+      boolean hardware,
+      boolean subnormals,
+      Set<CooperativeProduct> products,
+      int sharedBytes) {
     return new ShaderFeatures(
         subgroups,
         of12.shaderInt8(),
@@ -90,6 +114,7 @@ final class SupportedFeatures {
             && layouts.workgroupMemoryExplicitLayout16BitAccess(),
         hardware,
         subnormals,
+        products,
         sharedBytes);
   }
 }

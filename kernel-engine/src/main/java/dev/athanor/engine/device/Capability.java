@@ -37,13 +37,16 @@ public record Capability(
    *
    * @param float64 whether it computes in f64
    * @param atomics64 whether it has atomic operations on 64 bits of global memory
+   * @param opaqueProducts whether it has {@code wmma} products of f16, 16 by 16 by 16, with f32
+   *     sums
    * @param exchangeBytes shared memory, per thread of a block and once more for the block, through
    *     which lanes exchange values if the device cannot exchange them within a warp; else 0
    */
-  public record Features(boolean float64, boolean atomics64, int exchangeBytes) {
+  public record Features(
+      boolean float64, boolean atomics64, boolean opaqueProducts, int exchangeBytes) {
 
     /** The features of NVIDIA's GPUs and of the emulator. */
-    public static final Features ALL = new Features(true, true, 0);
+    public static final Features ALL = new Features(true, true, true, 0);
 
     /** Returns the shared memory that a block needs besides its kernel's. */
     public int exchangeBytes(long threads) {
@@ -56,7 +59,9 @@ public record Capability(
           ? Optional.of("computations in f64")
           : !atomics64 && kernel.hasAtomics(64)
               ? Optional.of("atomic operations on 64 bits")
-              : Optional.empty();
+              : !opaqueProducts && kernel.hasOpaqueProducts()
+                  ? Optional.of("wmma instructions")
+                  : Optional.empty();
     }
   }
 

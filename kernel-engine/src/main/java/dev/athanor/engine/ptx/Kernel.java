@@ -162,6 +162,11 @@ public record Kernel(
         .anyMatch(i -> i.modifiers().types().stream().anyMatch(type -> type.bits() == bits));
   }
 
+  /** Returns whether it has {@code wmma} instructions, whose fragments have no known layout. */
+  public boolean hasOpaqueProducts() {
+    return instructions().anyMatch(i -> i.form().mnemonic().equals("wmma"));
+  }
+
   /** Returns all registers of the body, in order of first appearance. */
   public Collection<Operand.Register> registers() {
     var all = new LinkedHashSet<Operand.Register>();

@@ -258,6 +258,19 @@ final class Code {
     effect(Spirv.STORE, pointer, value.id());
   }
 
+  /** Loads a word of shared memory. */
+  Value loadShared(int pointer) {
+    int words = module.integer(32);
+    return new Value(
+        result(Spirv.LOAD, words, SpirvModule.join(new int[] {pointer}, module.shared())),
+        Scalar.U32);
+  }
+
+  /** Stores a word to shared memory. */
+  void storeShared(int pointer, Value word) {
+    effect(Spirv.STORE, SpirvModule.join(new int[] {pointer, word.id()}, module.shared()));
+  }
+
   // control flow
 
   int label() {
@@ -317,6 +330,6 @@ final class Code {
         Spirv.CONTROL_BARRIER,
         module.word(Spirv.WORKGROUP_SCOPE),
         module.word(Spirv.WORKGROUP_SCOPE),
-        module.word(Spirv.ORDERED));
+        module.ordered());
   }
 }

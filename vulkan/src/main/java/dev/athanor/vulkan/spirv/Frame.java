@@ -163,13 +163,7 @@ final class Frame {
     module.decorate(members, Spirv.BLOCK);
     int[] offsets = {Shader.PARAMETERS, Shader.BLOCKS, Shader.FIRST_BLOCK};
     for (int i = 0; i < offsets.length; i++) {
-      module.add(
-          SpirvModule.Section.DECORATIONS,
-          Spirv.MEMBER_DECORATE,
-          members,
-          i,
-          Spirv.OFFSET,
-          offsets[i]);
+      module.decorateMember(members, i, Spirv.OFFSET, offsets[i]);
     }
     return module.global(Spirv.PUSH_CONSTANT, members);
   }

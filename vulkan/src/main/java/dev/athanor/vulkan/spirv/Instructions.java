@@ -18,12 +18,14 @@ final class Instructions {
   private final Computation computation;
   private final Atomics atomics;
   private final Lanes lanes;
+  private final Matrices matrices;
 
-  Instructions(Frame frame, Memory memory, Lanes lanes) {
+  Instructions(Frame frame, Memory memory, Lanes lanes, Matrices matrices) {
     this.frame = frame;
     this.code = frame.code;
     this.memory = memory;
     this.lanes = lanes;
+    this.matrices = matrices;
     this.computation = new Computation(frame);
     this.atomics = new Atomics(frame, memory);
   }
@@ -50,7 +52,9 @@ final class Instructions {
   }
 
   private void unguarded(Instruction instruction) {
-    if (Exchange.isCollective(instruction)) {
+    if (matrices.include(instruction)) {
+      matrices.write(instruction);
+    } else if (Exchange.isCollective(instruction)) {
       collective(instruction, null);
     } else {
       single(instruction);
@@ -88,7 +92,7 @@ final class Instructions {
           throw new UnsupportedKernelException("it has " + i.opcode());
         }
         int scope = i.modifiers().has("cta") ? Spirv.WORKGROUP_SCOPE : Spirv.DEVICE_SCOPE;
-        code.effect(Spirv.MEMORY_BARRIER, code.module.word(scope), code.module.word(Spirv.ORDERED));
+        code.effect(Spirv.MEMORY_BARRIER, code.module.word(scope), code.module.ordered());
       }
       case Semantics.NoEffect _ -> {}
       case Semantics.Call _, Semantics.RuntimeCall _, Semantics.IndexedBranch _ ->

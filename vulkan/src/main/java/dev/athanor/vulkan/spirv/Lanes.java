@@ -87,7 +87,7 @@ final class Lanes {
     }
     var thread = frame.linear();
     for (var source : sources) {
-      code.store(scratch(open.size(), thread), frame.bits(source, Type.B32));
+      code.storeShared(scratch(open.size(), thread), frame.bits(source, Type.B32));
       open.put(source, open.size());
     }
     code.barrier();
@@ -111,7 +111,7 @@ final class Lanes {
           code.result(Spirv.GROUP_SHUFFLE, words, scope, own.id(), lane.id()), Scalar.U32);
     }
     var first = code.and(frame.linear(), -Warps.SIZE);
-    return code.load(scratch(number, code.or(first, lane)), Scalar.U32);
+    return code.loadShared(scratch(number, code.or(first, lane)));
   }
 
   /** Returns the lanes whose predicate is true. */
@@ -129,12 +129,12 @@ final class Lanes {
     }
     var lane = frame.lane();
     int pointer = scratch(0, code.and(frame.linear(), -Warps.SIZE));
-    code.onlyIf(code.equal(lane, 0), () -> code.store(pointer, code.u32(0)));
+    code.onlyIf(code.equal(lane, 0), () -> code.storeShared(pointer, code.u32(0)));
     code.barrier();
     var bit = code.select(predicate, code.shl(code.u32(1), lane), code.u32(0));
     memory.atomic(Spirv.ATOMIC_OR, pointer, Spirv.WORKGROUP_SCOPE, bit);
     code.barrier();
-    var all = code.load(pointer, Scalar.U32);
+    var all = code.loadShared(pointer);
     code.barrier();
     return all;
   }
@@ -142,12 +142,12 @@ final class Lanes {
   /** Returns the number of threads of the block whose predicate is true. */
   Value count(Value predicate) {
     int pointer = blockScratch();
-    code.onlyIf(code.equal(frame.linear(), 0), () -> code.store(pointer, code.u32(0)));
+    code.onlyIf(code.equal(frame.linear(), 0), () -> code.storeShared(pointer, code.u32(0)));
     code.barrier();
     var one = code.select(predicate, code.u32(1), code.u32(0));
     memory.atomic(Spirv.ATOMIC_I_ADD, pointer, Spirv.WORKGROUP_SCOPE, one);
     code.barrier();
-    var sum = code.load(pointer, Scalar.U32);
+    var sum = code.loadShared(pointer);
     code.barrier();
     return sum;
   }
@@ -184,7 +184,7 @@ final class Lanes {
   void warpBarrier() {
     if (frame.subgroups) {
       int scope = code.module.word(Spirv.SUBGROUP_SCOPE);
-      code.effect(Spirv.CONTROL_BARRIER, scope, scope, code.module.word(Spirv.ORDERED));
+      code.effect(Spirv.CONTROL_BARRIER, scope, scope, code.module.ordered());
     } else {
       code.barrier();
     }
@@ -282,7 +282,7 @@ final class Lanes {
   /** Returns the lanes that have the lane's own word. */
   private Value same(Value own) {
     if (!frame.subgroups) {
-      code.store(scratch(0, frame.linear()), own);
+      code.storeShared(scratch(0, frame.linear()), own);
       code.barrier();
     }
     var bits =

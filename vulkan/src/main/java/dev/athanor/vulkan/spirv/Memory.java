@@ -19,11 +19,15 @@ final class Memory {
 
   private static final int WORD = 4;
 
+  /** Alignment in bytes of a matrix of {@code wmma} in memory, as PTX requires at least. */
+  private static final int MATRIX_ALIGNMENT = 16;
+
   private final Frame frame;
   private final Code code;
   private final int words;
   private final int shared;
   private int local;
+  private int globalWords;
 
   /** The first word of shared memory after the kernel's. */
   private final int scratch;
@@ -194,7 +198,7 @@ final class Memory {
     if (bytes < WORD) {
       requireNarrow(bytes);
       int type = code.module.integer(8 * bytes);
-      int narrow = code.result(Spirv.LOAD, type, global(address, type), Spirv.ALIGNED, bytes);
+      int narrow = loadGlobal(type, global(address, type), bytes);
       return List.of(new Value(code.result(Spirv.U_CONVERT, words, narrow), Scalar.U32));
     }
     int count = Math.min(bytes / WORD, 4);
@@ -202,7 +206,7 @@ final class Memory {
     var values = new ArrayList<Value>();
     for (int at = 0; at < bytes; at += WORD * count) {
       int pointer = global(code.add(address, at), type);
-      int all = code.result(Spirv.LOAD, type, pointer, Spirv.ALIGNED, WORD * count);
+      int all = loadGlobal(type, pointer, WORD * count);
       for (int i = 0; i < count; i++) {
         int word = count == 1 ? all : code.result(Spirv.COMPOSITE_EXTRACT, words, all, i);
         values.add(new Value(word, Scalar.U32));
@@ -211,12 +215,22 @@ final class Memory {
     return values;
   }
 
+  private int loadGlobal(int type, int pointer, int bytes) {
+    return code.result(
+        Spirv.LOAD, type, SpirvModule.join(new int[] {pointer}, code.module.aligned(bytes)));
+  }
+
+  private void storeGlobal(int pointer, int value, int bytes) {
+    code.effect(
+        Spirv.STORE, SpirvModule.join(new int[] {pointer, value}, code.module.aligned(bytes)));
+  }
+
   private void writeGlobal(Value address, List<Value> values, int bytes) {
     if (bytes < WORD) {
       requireNarrow(bytes);
       int type = code.module.integer(8 * bytes);
       int narrow = code.result(Spirv.U_CONVERT, type, values.getFirst().id());
-      code.effect(Spirv.STORE, global(address, type), narrow, Spirv.ALIGNED, bytes);
+      storeGlobal(global(address, type), narrow, bytes);
       return;
     }
     int count = Math.min(values.size(), 4);
@@ -225,7 +239,7 @@ final class Memory {
       var ids = values.subList(at, at + count).stream().mapToInt(Value::id).toArray();
       int all = count == 1 ? ids[0] : code.result(Spirv.COMPOSITE_CONSTRUCT, type, ids);
       int pointer = global(code.add(address, (long) WORD * at), type);
-      code.effect(Spirv.STORE, pointer, all, Spirv.ALIGNED, WORD * count);
+      storeGlobal(pointer, all, WORD * count);
     }
   }
 
@@ -242,15 +256,20 @@ final class Memory {
     return code.result(Spirv.ACCESS_CHAIN, code.module.pointer(storage, words), array, index.id());
   }
 
+  private Value loadWord(int array, int storage, Value index) {
+    int pointer = word(array, storage, index);
+    return storage == Spirv.WORKGROUP ? code.loadShared(pointer) : code.load(pointer, Scalar.U32);
+  }
+
   private List<Value> readArray(int array, int storage, Value offset, int bytes) {
     var index = code.shr(offset, 2);
     if (bytes < WORD) {
-      var all = code.load(word(array, storage, index), Scalar.U32);
+      var all = loadWord(array, storage, index);
       return List.of(code.shr(all, bitOffset(offset)));
     }
     var values = new ArrayList<Value>();
     for (int i = 0; i < bytes / WORD; i++) {
-      values.add(code.load(word(array, storage, code.add(index, i)), Scalar.U32));
+      values.add(loadWord(array, storage, code.add(index, i)));
     }
     return values;
   }
@@ -266,7 +285,7 @@ final class Memory {
     if (all >= WORD) {
       var packed = pack(values, bytes);
       for (int i = 0; i < packed.size(); i++) {
-        code.store(word(shared, Spirv.WORKGROUP, code.add(index, i)), packed.get(i));
+        code.storeShared(word(shared, Spirv.WORKGROUP, code.add(index, i)), packed.get(i));
       }
       return;
     }
@@ -332,6 +351,39 @@ final class Memory {
           throw new UnsupportedKernelException(
               "it has %s in local memory".formatted(instruction.opcode()));
     };
+  }
+
+  // matrices
+
+  /** Returns a pointer to the first word of a matrix, in an array of words. */
+  int matrix(Instruction instruction, int operand) {
+    return space(instruction, operand) == Space.GLOBAL
+        ? code.result(
+            Spirv.ACCESS_CHAIN,
+            code.module.pointer(Spirv.PHYSICAL_STORAGE_BUFFER, words),
+            global(address(instruction, operand), globalWords()),
+            code.module.word(0),
+            code.module.word(0))
+        : word(shared, Spirv.WORKGROUP, code.shr(offset(instruction, operand), 2));
+  }
+
+  /** Returns the memory operands of an access to a matrix. */
+  int[] matrixAccess(Instruction instruction, int operand) {
+    return space(instruction, operand) == Space.GLOBAL
+        ? code.module.aligned(MATRIX_ALIGNMENT)
+        : code.module.shared();
+  }
+
+  /** Returns the type of a structure with an array of words, which has no length. */
+  private int globalWords() {
+    if (globalWords == 0) {
+      int array = code.module.type(Spirv.TYPE_RUNTIME_ARRAY, words);
+      code.module.decorate(array, Spirv.ARRAY_STRIDE, WORD);
+      globalWords = code.module.type(Spirv.TYPE_STRUCT, array);
+      code.module.decorate(globalWords, Spirv.BLOCK);
+      code.module.decorateMember(globalWords, 0, Spirv.OFFSET, 0);
+    }
+    return globalWords;
   }
 
   /** Returns a pointer to a word of the scratch memory, which has at least a size. */

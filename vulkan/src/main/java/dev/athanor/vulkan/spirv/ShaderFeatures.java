@@ -1,6 +1,7 @@
 package dev.athanor.vulkan.spirv;
 
 import dev.athanor.engine.device.Capability;
+import java.util.Set;
 
 /**
  * What a Vulkan device supports beyond what this library requires of all: Vulkan 1.3 with physical
@@ -17,6 +18,8 @@ import dev.athanor.engine.device.Capability;
  * @param fusedMultiplyAdd whether {@code Fma} rounds once, as on GPUs; CPU drivers may round twice,
  *     and the shader then computes the exact result
  * @param subnormals whether shaders can keep subnormal f32; otherwise they may become zero
+ * @param products the products of cooperative matrices by subgroups; none without {@code subgroups}
+ *     or {@code float16}
  * @param sharedBytes size of the shared memory of a block
  */
 public record ShaderFeatures(
@@ -29,10 +32,18 @@ public record ShaderFeatures(
     boolean explicitLayout,
     boolean fusedMultiplyAdd,
     boolean subnormals,
+    Set<CooperativeProduct> products,
     int sharedBytes) {
+  public ShaderFeatures {
+    products = Set.copyOf(products);
+  }
 
   /** Returns the features for planners. */
   public Capability.Features capability() {
-    return new Capability.Features(float64, int64Atomics, subgroups ? 0 : Lanes.WORD);
+    return new Capability.Features(
+        float64,
+        int64Atomics,
+        products.contains(CooperativeProduct.USUAL),
+        subgroups ? 0 : Lanes.WORD);
   }
 }

@@ -21,12 +21,14 @@ final class Spirv {
   static final int TYPE_FLOAT = 22;
   static final int TYPE_VECTOR = 23;
   static final int TYPE_ARRAY = 28;
+  static final int TYPE_RUNTIME_ARRAY = 29;
   static final int TYPE_STRUCT = 30;
   static final int TYPE_POINTER = 32;
   static final int TYPE_FUNCTION = 33;
   static final int CONSTANT_TRUE = 41;
   static final int CONSTANT_FALSE = 42;
   static final int CONSTANT = 43;
+  static final int CONSTANT_COMPOSITE = 44;
   static final int FUNCTION = 54;
   static final int FUNCTION_END = 56;
   static final int VARIABLE = 59;
@@ -115,6 +117,17 @@ final class Spirv {
   static final int GROUP_BALLOT = 339;
   static final int GROUP_SHUFFLE = 345;
 
+  // SPV_KHR_cooperative_matrix
+  static final int TYPE_COOPERATIVE_MATRIX = 4456;
+  static final int COOPERATIVE_MATRIX_LOAD = 4457;
+  static final int COOPERATIVE_MATRIX_STORE = 4458;
+  static final int COOPERATIVE_MATRIX_MUL_ADD = 4459;
+  static final int MATRIX_A = 0;
+  static final int MATRIX_B = 1;
+  static final int MATRIX_ACCUMULATOR = 2;
+  static final int ROW_MAJOR = 0;
+  static final int COLUMN_MAJOR = 1;
+
   // capabilities
   static final int SHADER = 1;
   static final int FLOAT16 = 9;
@@ -128,7 +141,15 @@ final class Spirv {
   static final int STORAGE_8 = 4448;
   static final int SIGNED_ZERO_INF_NAN_PRESERVE = 4466;
   static final int DENORM_PRESERVE = 4464;
+  static final int VULKAN_MEMORY_MODEL = 5345;
+  static final int VULKAN_MEMORY_MODEL_DEVICE_SCOPE = 5346;
   static final int PHYSICAL_STORAGE = 5347;
+  static final int COOPERATIVE_MATRIX = 6022;
+
+  // addressing and memory models
+  static final int PHYSICAL_STORAGE_BUFFER_64 = 5348;
+  static final int GLSL_450_MODEL = 1;
+  static final int VULKAN_MODEL = 3;
 
   // storage classes
   static final int INPUT = 1;
@@ -146,6 +167,7 @@ final class Spirv {
 
   // decorations
   static final int BLOCK = 2;
+  static final int ARRAY_STRIDE = 6;
   static final int BUILT_IN = 11;
   static final int OFFSET = 35;
   static final int NO_CONTRACTION = 42;
@@ -179,5 +201,10 @@ final class Spirv {
   /** Acquires and releases device memory and shared memory. */
   static final int ORDERED = 0x148;
 
+  /** In Vulkan's memory model, lets accesses after an ordered barrier see those before it. */
+  static final int AVAILABLE_AND_VISIBLE = 0x6000;
+
+  // memory operands
   static final int ALIGNED = 2;
+  static final int NON_PRIVATE = 0x20;
 }

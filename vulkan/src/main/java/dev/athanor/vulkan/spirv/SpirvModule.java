@@ -18,6 +18,7 @@ final class SpirvModule {
   /** The sections of a module in their order. */
   enum Section {
     CAPABILITIES,
+    EXTENSIONS,
     IMPORTS,
     MEMORY_MODEL,
     ENTRY_POINTS,
@@ -33,13 +34,27 @@ final class SpirvModule {
   private final Set<Integer> stated = new HashSet<>();
   private final List<Integer> globals = new ArrayList<>();
   private boolean keepsSubnormals;
+  private final boolean vulkanMemory;
   private int ids = 1;
   private final int instructionSet;
 
-  SpirvModule() {
+  /**
+   * @param vulkanMemory whether the memory model is Vulkan's, which cooperative matrices require,
+   *     not GLSL's. Only accesses that are marked then see those of other threads.
+   */
+  SpirvModule(boolean vulkanMemory) {
+    this.vulkanMemory = vulkanMemory;
     instructionSet = id();
     add(Section.IMPORTS, Spirv.EXT_INST_IMPORT, text("GLSL.std.450", instructionSet));
-    add(Section.MEMORY_MODEL, Spirv.MEMORY_MODEL, 5348, 1); // PhysicalStorageBuffer64, GLSL450
+    if (vulkanMemory) {
+      capability(Spirv.VULKAN_MEMORY_MODEL);
+      capability(Spirv.VULKAN_MEMORY_MODEL_DEVICE_SCOPE);
+    }
+    add(
+        Section.MEMORY_MODEL,
+        Spirv.MEMORY_MODEL,
+        Spirv.PHYSICAL_STORAGE_BUFFER_64,
+        vulkanMemory ? Spirv.VULKAN_MODEL : Spirv.GLSL_450_MODEL);
   }
 
   /** Returns a new id. */
@@ -66,6 +81,25 @@ final class SpirvModule {
     }
   }
 
+  void extension(String name) {
+    add(Section.EXTENSIONS, Spirv.EXTENSION, text(name));
+  }
+
+  /** Returns the operands of an access to shared memory. */
+  int[] shared() {
+    return vulkanMemory ? new int[] {Spirv.NON_PRIVATE} : new int[0];
+  }
+
+  /** Returns the operands of an access to device memory, whose address has an alignment. */
+  int[] aligned(int bytes) {
+    return new int[] {vulkanMemory ? Spirv.ALIGNED | Spirv.NON_PRIVATE : Spirv.ALIGNED, bytes};
+  }
+
+  /** Returns the semantics of barriers that order accesses to device memory and shared memory. */
+  int ordered() {
+    return word(vulkanMemory ? Spirv.ORDERED | Spirv.AVAILABLE_AND_VISIBLE : Spirv.ORDERED);
+  }
+
   /** Returns whether the module has stated a capability. */
   boolean has(int capability) {
     return stated.contains(capability);
@@ -78,6 +112,10 @@ final class SpirvModule {
 
   void decorate(int id, int... decoration) {
     add(Section.DECORATIONS, Spirv.DECORATE, prepend(id, decoration));
+  }
+
+  void decorateMember(int id, int member, int... decoration) {
+    add(Section.DECORATIONS, Spirv.MEMBER_DECORATE, prepend(id, prepend(member, decoration)));
   }
 
   /** Returns the id of a type; declares it at its first use. */
@@ -211,6 +249,10 @@ final class SpirvModule {
   }
 
   private static int[] prepend(int first, int... rest) {
+    return join(new int[] {first}, rest);
+  }
+
+  static int[] join(int[] first, int... rest) {
     return IntStream.concat(IntStream.of(first), IntStream.of(rest)).toArray();
   }
 

@@ -7,6 +7,7 @@ import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Warps;
 import dev.athanor.vulkan.flow.ControlGraph;
+import dev.athanor.vulkan.flow.MatrixRegisters;
 import dev.athanor.vulkan.flow.UnsupportedKernelException;
 
 /**
@@ -41,11 +42,22 @@ public final class Translator {
         features.subgroups()
             && block.count() % Warps.SIZE == 0
             && kernel.instructions().anyMatch(Translator::isForWarp);
+    boolean matrices = kernel.hasOpaqueProducts();
+    if (matrices && !subgroups) {
+      throw new UnsupportedKernelException(
+          "it has wmma instructions, which need a device with subgroups of %d threads, and blocks"
+                  .formatted(Warps.SIZE)
+              + " of whole warps");
+    }
     int bytes = align(kernel.staticSharedBytes() + dynamicSharedBytes);
-    var module = new SpirvModule();
+    var module = new SpirvModule(matrices);
     module.capability(Spirv.SHADER);
     module.capability(Spirv.INT64);
     module.capability(Spirv.PHYSICAL_STORAGE);
+    if (matrices) {
+      module.capability(Spirv.COOPERATIVE_MATRIX);
+      module.extension("SPV_KHR_cooperative_matrix");
+    }
     if (features.subnormals()) {
       module.keepSubnormals();
     }
@@ -53,8 +65,11 @@ public final class Translator {
     var frame = new Frame(kernel, block, dynamicSharedBytes, features, subgroups, code);
     var memory = new Memory(frame, bytes);
     var lanes = new Lanes(frame, memory);
-    var instructions = new Instructions(frame, memory, lanes);
-    new RegionWriter(new ControlGraph(kernel), code, instructions, lanes, subgroups).write();
+    var graph = new ControlGraph(kernel);
+    var registers = new MatrixRegisters(kernel, graph);
+    var instructions =
+        new Instructions(frame, memory, lanes, new Matrices(frame, memory, registers));
+    new RegionWriter(graph, code, instructions, lanes, subgroups).write();
     int sharedBytes = memory.declareShared();
     if (module.has(Spirv.FLOAT64) && !features.float64()) {
       throw new UnsupportedKernelException("it computes with f64, which the device lacks");
@@ -68,7 +83,12 @@ public final class Translator {
 
   private static boolean isForWarp(Instruction instruction) {
     return switch (instruction.form().semantics()) {
-      case Semantics.Warp _, Semantics.Converged _, Semantics.WarpBarrier _ -> true;
+      case Semantics.Warp _,
+          Semantics.Converged _,
+          Semantics.WarpBarrier _,
+          Semantics.LoadTile _,
+          Semantics.StoreTile _ ->
+          true;
       default ->
           instruction.operands().stream()
               .anyMatch(operand ->

@@ -17,6 +17,7 @@ import dev.athanor.vulkan.flow.UnsupportedKernelException;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,14 +28,16 @@ class OpsShadersTest {
 
   private static final Target TARGET = new Target(70, false);
   private static final ShaderFeatures SUBGROUPS =
-      new ShaderFeatures(true, true, true, true, true, true, true, true, true, 48 << 10);
+      new ShaderFeatures(true, true, true, true, true, true, true, true, true, Set.of(), 48 << 10);
 
   private static final ShaderFeatures SHARED_LANES =
-      new ShaderFeatures(false, true, true, true, true, true, true, true, false, 32 << 10);
+      new ShaderFeatures(
+          false, true, true, true, true, true, true, true, false, Set.of(), 32 << 10);
 
   /** What Vulkan 1.3 and this library require of all devices. */
   private static final ShaderFeatures FEWEST =
-      new ShaderFeatures(false, false, false, false, false, false, false, true, false, 32 << 10);
+      new ShaderFeatures(
+          false, false, false, false, false, false, false, true, false, Set.of(), 32 << 10);
 
   /** Distance of the kernels that a normal build translates. */
   private static final int SAMPLED = 5;

@@ -16,6 +16,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
@@ -34,11 +35,12 @@ class TranslatorTest {
   private static final int BLOCKS = 4;
 
   private static final ShaderFeatures SUBGROUPS =
-      new ShaderFeatures(true, true, true, true, true, true, true, true, true, 32 << 10);
+      new ShaderFeatures(true, true, true, true, true, true, true, true, true, Set.of(), 32 << 10);
 
   /** The features of Mesa's CPU driver. */
   private static final ShaderFeatures SHARED_MEMORY =
-      new ShaderFeatures(false, true, true, true, true, false, false, false, false, 32 << 10);
+      new ShaderFeatures(
+          false, true, true, true, true, false, false, false, false, Set.of(), 32 << 10);
 
   private static @Nullable Device vulkan;
 
@@ -146,7 +148,8 @@ class TranslatorTest {
   void refusesF64WithoutTheFeature() {
     var kernel = SmallKernels.module("add.f64 %ld, %la, %lb;").kernel("small").orElseThrow();
     var features =
-        new ShaderFeatures(true, true, true, true, false, true, true, true, true, 32 << 10);
+        new ShaderFeatures(
+            true, true, true, true, false, true, true, true, true, Set.of(), 32 << 10);
     assertThatThrownBy(() -> Translator.translate(kernel, Dim3.of(64), 0, features))
         .hasMessageContaining("it computes with f64, which the device lacks");
   }
