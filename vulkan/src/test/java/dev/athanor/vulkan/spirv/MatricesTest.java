@@ -80,9 +80,9 @@ class MatricesTest {
             PRODUCTS);
     assertThat(MatrixText.of(shader).lines().filter(line -> line.contains("Load")))
         .containsExactly(
-            "Load A f16 16x16, row, device memory",
-            "Load B f16 16x16, row, device memory",
-            "Load C f32 16x16, row, device memory");
+            "Load A f16 16x16, rows of n/2 words in device memory",
+            "Load B f16 16x16, rows of 16/2 words in device memory",
+            "Load C f32 16x16, rows of 16 words in device memory");
     SpirvVal.requireWithMatrices(shader);
   }
 
@@ -94,14 +94,44 @@ class MatricesTest {
             MemoryModel 3
             Fill C f32 16x16
             ControlBarrier 0x6148
-            Load A f16 16x16, row, shared memory
-            Load B f16 16x16, column, shared memory
+            Load A f16 16x16, rows of 24/2 words in shared memory
+            Load B f16 16x16, columns of 16/2 words in shared memory
             MulAdd C f32 16x16
             ControlBarrier 0x6148
-            Store C f32 16x16, row, device memory
-            Store C f32 16x16, column, shared memory
+            Store C f32 16x16, rows of n words in device memory
+            Store C f32 16x16, columns of 16 words in shared memory
             ControlBarrier 0x6148
             """);
+  }
+
+  @Test
+  void otherShapesMayBeSupported() {
+    var shape = new MatrixShape(32, 8, 16);
+    var shader =
+        shader(
+            """
+            wmma.load.a.sync.aligned.row.m32n8k16.shared.f16 {A}, [%tile];
+            wmma.load.a.sync.aligned.col.m32n8k16.shared.f16 {A}, [%tile];
+            wmma.load.b.sync.aligned.row.m32n8k16.shared.f16 {B}, [%tile];
+            wmma.load.b.sync.aligned.col.m32n8k16.shared.f16 {B}, [%tile];
+            wmma.load.c.sync.aligned.row.m32n8k16.shared.f16 {%e0, %e1, %e2, %e3}, [%tile];
+            wmma.mma.sync.aligned.row.col.m32n8k16.f32.f16 {D}, {A}, {B}, {%e0, %e1, %e2, %e3};
+            wmma.store.d.sync.aligned.col.m32n8k16.shared.f32 [%tile], {D};
+            """,
+            Set.of(new CooperativeProduct(shape, Type.F16, Type.F32)));
+    assertThat(MatrixText.of(shader))
+        .isEqualTo(
+            """
+            MemoryModel 3
+            Load A f16 32x16, rows of 16/2 words in shared memory
+            Load A f16 32x16, columns of 32/2 words in shared memory
+            Load B f16 16x8, rows of 8/2 words in shared memory
+            Load B f16 16x8, columns of 16/2 words in shared memory
+            Load C f16 32x8, rows of 8/2 words in shared memory
+            MulAdd C f32 32x8
+            Store C f32 32x8, columns of 32 words in shared memory
+            """);
+    SpirvVal.requireWithMatrices(shader);
   }
 
   @Test
@@ -140,6 +170,10 @@ class MatricesTest {
             + " ! it repeats a register in a fragment of wmma",
         "FILL wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16 {D}, {A}, {B}, {%e0,%e1,%e2,%e3};"
             + " ! it has wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16, whose shape and types",
+        "FILL wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {D}, {A}, {B}, {0f00000000,%c1,%c2,"
+            + "%c3,%c4,%c5,%c6,%c7}; STORE"
+            + " ! it has wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 with a fragment that is"
+            + " not of registers",
         "wmma.load.a.sync.aligned.row.m32n8k16.shared.f16 {A}, [%tile];"
             + " ! it has wmma.load.a.sync.aligned.row.m32n8k16.shared.f16, whose shape and types",
         "wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 {%a0,%a1}, [%tile];"

@@ -42,18 +42,19 @@ final class MatrixText {
     switch (opcode) {
       case Spirv.TYPE_FLOAT, Spirv.TYPE_POINTER, Spirv.TYPE_COOPERATIVE_MATRIX ->
           operands.put(o[0], o);
-      case Spirv.CONSTANT, Spirv.ACCESS_CHAIN, Spirv.CONVERT_U_TO_PTR -> operands.put(o[1], o);
+      case Spirv.CONSTANT, Spirv.ACCESS_CHAIN, Spirv.CONVERT_U_TO_PTR, Spirv.SHIFT_RIGHT_LOGICAL ->
+          operands.put(o[1], o);
       case Spirv.CONSTANT_COMPOSITE -> fills.put(o[1], o[0]);
       case Spirv.MEMORY_MODEL -> line("MemoryModel " + o[1]);
       case Spirv.CONTROL_BARRIER -> line("ControlBarrier 0x%x".formatted(constant(o[2])));
       case Spirv.COOPERATIVE_MATRIX_MUL_ADD -> line("MulAdd " + matrix(o[0]));
       case Spirv.COOPERATIVE_MATRIX_LOAD -> {
-        line("Load %s, %s".formatted(matrix(o[0]), memory(o[2], o[3])));
+        line("Load %s, %s".formatted(matrix(o[0]), memory(o[2], o[3], o[4])));
         access(o, 2, 5);
       }
       case Spirv.COOPERATIVE_MATRIX_STORE -> {
         int type = Objects.requireNonNull(loads.get(o[1]));
-        line("Store %s, %s".formatted(matrix(type), memory(o[0], o[2])));
+        line("Store %s, %s".formatted(matrix(type), memory(o[0], o[2], o[3])));
         access(o, 0, 4);
       }
       case Spirv.LOAD -> {
@@ -97,16 +98,26 @@ final class MatrixText {
     return made(id)[2];
   }
 
+  /** Returns a number, a quotient of a shift, or n for a number that only the device knows. */
+  private String number(int id) {
+    var o = operands.get(id);
+    if (o == null) {
+      return "n";
+    }
+    return o.length == 3 ? "" + o[2] : number(o[2]) + "/" + (1 << constant(o[3]));
+  }
+
   private String matrix(int type) {
     var o = made(type);
     return "%s f%d %dx%d"
         .formatted("ABC".charAt(constant(o[5])), made(o[1])[1], constant(o[3]), constant(o[4]));
   }
 
-  private String memory(int pointer, int layout) {
-    return "%s, %s"
+  private String memory(int pointer, int layout, int stride) {
+    return "%ss of %s words in %s"
         .formatted(
             constant(layout) == Spirv.ROW_MAJOR ? "row" : "column",
+            number(stride),
             storage(pointer) == Spirv.WORKGROUP ? "shared memory" : "device memory");
   }
 }
