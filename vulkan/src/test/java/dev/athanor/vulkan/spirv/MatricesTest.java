@@ -92,7 +92,7 @@ class MatricesTest {
         .isEqualTo(
             """
             MemoryModel 3
-            Fill C f32 16x16
+            Fill C f32 16x16 with 0x0
             ControlBarrier 0x6148
             Load A f16 16x16, rows of 24/2 words in shared memory
             Load B f16 16x16, columns of 16/2 words in shared memory
@@ -102,6 +102,28 @@ class MatricesTest {
             Store C f32 16x16, columns of 16 words in shared memory
             ControlBarrier 0x6148
             """);
+  }
+
+  @Test
+  void fillsMayInterleave() {
+    var moves =
+        IntStream.range(0, 8)
+            .mapToObj("mov.f32 %%d%1$d, 0f3F800000; mov.f32 %%c%1$d, 0f80000000;"::formatted)
+            .collect(Collectors.joining(" "));
+    var stores =
+        """
+        mov.b32 %e3, 0x3C003C00; mov.b32 %e1, 0x3C003C00;
+        wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%tile], {C};
+        mov.b32 %e0, 0x3C003C00; mov.b32 %e2, 0x3C003C00;
+        wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%tile], {D};
+        wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%tile], {%e0, %e1, %e2, %e3};
+        """;
+    assertThat(MatrixText.of(shader(moves + stores, PRODUCTS)).lines())
+        .contains(
+            "Fill C f32 16x16 with 0x3f800000",
+            "Fill C f32 16x16 with 0x80000000",
+            "Fill C f16 16x16 with 0x3c00")
+        .hasSize(7);
   }
 
   @Test

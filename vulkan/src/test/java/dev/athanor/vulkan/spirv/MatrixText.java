@@ -10,10 +10,12 @@ final class MatrixText {
   /** The operands of types, constants and pointers, by result. */
   private final Map<Integer, int[]> operands = new HashMap<>();
 
-  /** The types of filled and loaded matrices, by result. */
-  private final Map<Integer, Integer> fills = new HashMap<>();
+  /** The texts of filled matrices, by result. */
+  private final Map<Integer, String> fills = new HashMap<>();
 
+  /** The types of loads, by result. */
   private final Map<Integer, Integer> loads = new HashMap<>();
+
   private final StringBuilder text = new StringBuilder();
   private int privateAccesses;
 
@@ -44,7 +46,8 @@ final class MatrixText {
           operands.put(o[0], o);
       case Spirv.CONSTANT, Spirv.ACCESS_CHAIN, Spirv.CONVERT_U_TO_PTR, Spirv.SHIFT_RIGHT_LOGICAL ->
           operands.put(o[1], o);
-      case Spirv.CONSTANT_COMPOSITE -> fills.put(o[1], o[0]);
+      case Spirv.CONSTANT_COMPOSITE ->
+          fills.put(o[1], "Fill %s with 0x%x".formatted(matrix(o[0]), constant(o[2])));
       case Spirv.MEMORY_MODEL -> line("MemoryModel " + o[1]);
       case Spirv.CONTROL_BARRIER -> line("ControlBarrier 0x%x".formatted(constant(o[2])));
       case Spirv.COOPERATIVE_MATRIX_MUL_ADD -> line("MulAdd " + matrix(o[0]));
@@ -64,7 +67,7 @@ final class MatrixText {
       case Spirv.STORE -> {
         var filled = fills.get(o[1]);
         if (filled != null) {
-          line("Fill " + matrix(filled));
+          line(filled);
         }
         access(o, 0, 2);
       }
