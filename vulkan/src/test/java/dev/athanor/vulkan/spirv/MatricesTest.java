@@ -76,6 +76,8 @@ class MatricesTest {
             wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {C}, [%to];
             wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 {D}, {A}, {B}, {C};
             @%p wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%to], {D};
+            membar.gl;
+            red.global.add.u32 [%from], 1;
             """,
             PRODUCTS);
     assertThat(MatrixText.of(shader).lines().filter(line -> line.contains("Load")))
@@ -179,6 +181,8 @@ class MatricesTest {
             + " ! it uses %d1, a register of a wmma fragment, in mov.f32;",
         "FILL mov.b32 %w, %d7; STORE ! it uses %d7, a register of a wmma fragment, in mov.b32",
         "FILL mov.f32 %d1, 0f3F800000; STORE"
+            + " ! it does not set all registers of a wmma fragment to the same literal, from %d0 on",
+        "FILL STORE mov.f32 %d0, 0f00000000; STORE"
             + " ! it does not set all registers of a wmma fragment to the same literal, from %d0 on",
         "FILL bra next; next: mov.f32 %d0, 0f00000000; STORE"
             + " ! it does not set all registers of a wmma fragment to the same literal, from %d0 on",
