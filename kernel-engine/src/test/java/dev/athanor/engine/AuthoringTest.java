@@ -8,6 +8,7 @@ import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.author.WarpMatrix;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Statement;
@@ -447,6 +448,25 @@ class AuthoringTest {
           k.mma(Mma.F16, reals, reals.subList(0, 2), sums);
         },
         "AuthoringTest.java:\\d+: mma multiplies elements of .f16, got a value of .f32; convert it with to\\(\\), or reinterpret its bits with as\\(\\)");
+    refuses(
+        k -> {
+          var zero = k.integer(0);
+          var tile = k.shared(Type.F16, 16, 16, 24);
+          var b = tile.load(WarpMatrix.Side.B, zero, zero, false);
+          k.multiply(b, b, k.warpSum());
+        },
+        "AuthoringTest.java:\\d+: wmma multiplies a matrix A by a matrix B, got B and B");
+    refuses(
+        k ->
+            k.shared(Type.F32, 16, 16, 20)
+                .load(WarpMatrix.Side.A, k.integer(0), k.integer(0), false),
+        "AuthoringTest.java:\\d+: wmma loads a tile of .f16 that is not swizzled, got a tile of .f32");
+    refuses(
+        k ->
+            k.dynamicShared()
+                .at(k.integer(0), Type.F32, 16, 16)
+                .store(k.integer(0), k.integer(0), k.warpSum()),
+        "AuthoringTest.java:\\d+: wmma stores a tile of .f32 that is not swizzled, got a swizzled tile of .f32");
     refuses(
         k ->
             k.shared(Type.F16, 1, 8, 8)

@@ -6,6 +6,7 @@ import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 
 /** A row-major matrix in shared memory, optionally swizzled. */
 public final class SharedTile {
@@ -163,6 +164,50 @@ public final class SharedTile {
         "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16".formatted(transposed ? ".trans" : ""),
         Value.vector(values),
         chunkAt(row, column).address());
+  }
+
+  /**
+   * Loads a factor of f16 for {@link KernelBuilder#multiply}. Its first element must be aligned to
+   * 32 bytes, and rows to 16 bytes. All lanes of the warp must participate.
+   *
+   * @param transposed whether the rows of this tile are the columns of the factor
+   */
+  public WarpMatrix.Factor load(WarpMatrix.Side side, Int row, Int column, boolean transposed) {
+    requirePlain(Type.F16, "loads");
+    var factor = WarpMatrix.Factor.of(emitter, side, transposed);
+    emitter.emit(
+        "wmma.load.%s.sync.aligned.%s.%s.shared.f16"
+            .formatted(side.name().toLowerCase(Locale.ROOT), factor.layout(), WarpMatrix.SHAPE),
+        factor.registers(),
+        at(row, column).address(),
+        Immediate.of(pitch));
+    return factor;
+  }
+
+  /**
+   * Stores a sum of f32. Its first element must be aligned to 32 bytes, and rows to 16 bytes. All
+   * lanes of the warp must participate.
+   */
+  public void store(Int row, Int column, WarpMatrix.Sum sum) {
+    requirePlain(Type.F32, "stores");
+    emitter.emit(
+        "wmma.store.d.sync.aligned.row.%s.shared.f32".formatted(WarpMatrix.SHAPE),
+        at(row, column).address(),
+        sum.registers(),
+        Immediate.of(pitch));
+  }
+
+  private void requirePlain(Type type, String verb) {
+    if (element != type || !swizzle.equals(Swizzle.NONE)) {
+      throw new IllegalArgumentException(
+          "%s: wmma %s a tile of .%s that is not swizzled, got a%s tile of .%s"
+              .formatted(
+                  BodyEmitter.here(),
+                  verb,
+                  type.word(),
+                  swizzle.equals(Swizzle.NONE) ? "" : " swizzled",
+                  element.word()));
+    }
   }
 
   /** Returns a matrix like this one at byte {@code offset} of it, such as another stage. */
