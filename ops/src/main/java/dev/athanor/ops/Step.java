@@ -2,7 +2,6 @@ package dev.athanor.ops;
 
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Capability;
-import dev.athanor.engine.device.Capability.Features;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import java.util.Optional;
@@ -81,11 +80,9 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, Argu
    * features, then shared memory, then the block, then the grid.
    */
   public Optional<String> refusal(Capability device) {
-    if (!device.features().equals(Features.ALL)) {
-      var lacking = device.features().lacking(variant.build());
-      if (lacking.isPresent()) {
-        return Optional.of("requires %s, which %s lacks".formatted(lacking.get(), device.name()));
-      }
+    var lacking = device.features().lacking(variant::build);
+    if (lacking.isPresent()) {
+      return Optional.of("requires %s, which %s lacks".formatted(lacking.get(), device.name()));
     }
     int limit = device.sharedBytesPerBlockOptIn();
     int shared = sharedBytes + device.features().exchangeBytes(block.count());

@@ -45,7 +45,7 @@ public record LedgerEntry(
   record Assembled(LedgerEntry entry, List<String> faults) {}
 
   /** ptxas 13 assembles for Turing and later; the compiler of CUDA 12 in JCuda for Volta too. */
-  static Assembler assembler(Target target) {
+  public static Assembler assembler(Target target) {
     Optional<? extends Assembler> found = target.sm() < 75 ? JCudaAssembler.find() : Ptxas.find();
     return Programs.require(found, "an assembler for " + target, "install a CUDA toolkit");
   }

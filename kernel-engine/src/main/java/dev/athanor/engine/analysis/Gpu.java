@@ -199,8 +199,8 @@ public record Gpu(String name, Target target, int multiprocessors, Ceilings ceil
   private static final int BYTES_ON_LANES = 170;
 
   /**
-   * V100 SXM2 (NVIDIA Tesla V100 GPU Architecture whitepaper). No {@code mma.sync} of its tensor
-   * cores is in use.
+   * V100 SXM2 (NVIDIA Tesla V100 GPU Architecture whitepaper). Kernels use its tensor cores with
+   * {@code wmma}, not {@code mma.sync}.
    */
   public static final Gpu V100 =
       new Gpu(
@@ -227,12 +227,12 @@ public record Gpu(String name, Target target, int multiprocessors, Ceilings ceil
 
   /** T4 (NVIDIA Turing GPU Architecture whitepaper). */
   public static final Gpu T4 =
-      new Gpu("T4", new Target(75, false), 40, turing(1.59e9, 3.2e11, 4L << 20, 1024, 1024));
+      new Gpu("T4", Target.SM_75, 40, turing(1.59e9, 3.2e11, 4L << 20, 1024, 1024));
 
   /** GeForce RTX 2080 Ti (NVIDIA Turing GPU Architecture whitepaper). */
   public static final Gpu RTX_2080_TI =
       new Gpu(
-          "RTX 2080 Ti", new Target(75, false), 68, turing(1.545e9, 6.16e11, 11L << 19, 1408, 512));
+          "RTX 2080 Ti", Target.SM_75, 68, turing(1.545e9, 6.16e11, 11L << 19, 1408, 512));
 
   private static Ceilings turing(
       double clock, double bandwidth, long l2Bytes, double l2BytesPerCycle, int f16) {

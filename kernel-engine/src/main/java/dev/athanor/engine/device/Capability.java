@@ -5,6 +5,7 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Warps;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /**
  * The properties of a device that planners need.
@@ -18,7 +19,7 @@ import java.util.Optional;
  * @param sharedBytesPerBlock shared memory of a block without opt-in
  * @param sharedBytesPerBlockOptIn maximum shared memory of a block with opt-in
  * @param memoryBytes size of the device's memory
- * @param features what it has beyond the target; every NVIDIA GPU has all
+ * @param features what kernels may use
  */
 public record Capability(
     String id,
@@ -33,7 +34,7 @@ public record Capability(
     Features features) {
 
   /**
-   * What kernels use that a device of another vendor may lack.
+   * What kernels may use that not every device has.
    *
    * @param float64 whether it computes in f64
    * @param atomics64 whether it has atomic operations on 64 bits of global memory
@@ -54,18 +55,18 @@ public record Capability(
     }
 
     /** Returns in a few words what a kernel uses that is not among the features. */
-    public Optional<String> lacking(Kernel kernel) {
-      return !float64 && kernel.computesIn(Type.F64)
+    public Optional<String> lacking(Supplier<Kernel> kernel) {
+      return !float64 && kernel.get().computesIn(Type.F64)
           ? Optional.of("computations in f64")
-          : !atomics64 && kernel.hasAtomics(64)
+          : !atomics64 && kernel.get().hasAtomics(64)
               ? Optional.of("atomic operations on 64 bits")
-              : !opaqueProducts && kernel.hasOpaqueProducts()
+              : !opaqueProducts && kernel.get().hasOpaqueProducts()
                   ? Optional.of("wmma instructions")
                   : Optional.empty();
     }
   }
 
-  /** Creates the capability of a device with all features. */
+  /** Creates the capability of an NVIDIA GPU, or of an emulator. */
   public Capability(
       String id,
       String name,

@@ -5,9 +5,11 @@ import dev.athanor.engine.analysis.Ceilings.Tensor;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.analysis.Occupancy;
 import dev.athanor.engine.analysis.sass.KernelCode;
+import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.profile.Cost.Unit;
 import dev.athanor.engine.profile.Profile.Row;
 import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Warps;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -271,18 +273,19 @@ public record Roofline(
         var type = row.cost().tensor();
         if (type != null && row.flops() > 0) {
           operations += scale * row.flops();
-          seconds += scale * row.flops() / rate(type, row.instruction().form().semantics());
+          seconds += scale * row.flops() / rate(type, row.instruction());
         }
       }
       add(busy, Resource.TENSOR, operations, operations / seconds, false);
     }
 
-    private double rate(Tensor type, Semantics semantics) {
+    private double rate(Tensor type, Instruction instruction) {
       var ceilings = gpu.ceilings();
+      boolean isWgmma = instruction.form().semantics() instanceof Semantics.Wgmma;
+      boolean isOpaque =
+          instruction.opcode().startsWith("wmma.") && !gpu.target().canRun(Target.SM_75);
       double rate =
-          semantics instanceof Semantics.Wgmma
-              ? ceilings.tensorRate(type, used)
-              : ceilings.mmaRate(type, used);
+          isWgmma || isOpaque ? ceilings.tensorRate(type, used) : ceilings.mmaRate(type, used);
       if (rate == 0 && type == Tensor.F64) {
         return 2.0 * ceilings.f64() * ceilings.clock() * used; // as fma on the FP64 cores
       }

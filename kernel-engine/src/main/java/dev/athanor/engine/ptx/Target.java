@@ -9,6 +9,7 @@ import java.util.regex.Pattern;
  * @param sm compute capability times ten
  */
 public record Target(int sm, boolean architectureSpecific) {
+  public static final Target SM_75 = new Target(75, false);
   public static final Target SM_80 = new Target(80, false);
   public static final Target SM_86 = new Target(86, false);
   public static final Target SM_89 = new Target(89, false);

@@ -23,7 +23,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 class LegalizerTest {
 
   private static final Target VOLTA = new Target(70, false);
-  private static final Target TURING = new Target(75, false);
 
   private static final int THREADS = 32;
 
@@ -57,7 +56,7 @@ class LegalizerTest {
             "@%p1 fma.rn.bf16x2 %r20, %r10, %r11, %r12;",
             "max.NaN.f32 %f20, %f10, %f11; mov.b32 %r20, %f20;",
             "@%p1 min.NaN.f32 %f20, %f10, %f11; mov.b32 %r20, %f20;")
-        .flatMap(body -> Stream.of(VOLTA, TURING).map(target -> Arguments.of(body, target)));
+        .flatMap(body -> Stream.of(VOLTA, Target.SM_75).map(target -> Arguments.of(body, target)));
   }
 
   @ParameterizedTest
@@ -107,7 +106,7 @@ class LegalizerTest {
             "@%p1 cp.async.cg.shared.global.L2::128B [%r21], [%rd5], 16, %r22;",
             "cp.async.ca.shared.global [%r21+4], [%rd5+12], 4, %r23;",
             "cp.async.cg.shared.global [%r21], [%rd5], 16, %p1;")
-        .flatMap(body -> Stream.of(VOLTA, TURING).map(target -> Arguments.of(body, target)));
+        .flatMap(body -> Stream.of(VOLTA, Target.SM_75).map(target -> Arguments.of(body, target)));
   }
 
   /** Each thread copies to 32 bytes of its own and adds their words. */
@@ -176,7 +175,7 @@ class LegalizerTest {
 
   static Stream<Arguments> products() {
     return Stream.concat(
-        turing().map(product -> Arguments.of(product, TURING)),
+        turing().map(product -> Arguments.of(product, Target.SM_75)),
         volta().map(product -> Arguments.of(product, VOLTA)));
   }
 

@@ -109,6 +109,21 @@ class RooflineTest {
     assertThat(bound(roofline, Resource.SHARED).seconds()).isCloseTo(shared, close(shared));
   }
 
+  /** Hopper reaches its peak only with {@code wgmma}, Volta with {@code wmma}. */
+  @Test
+  void opaqueProductsReachThePeakOfVoltaOnly() {
+    var registers = "{%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}";
+    var sums = registers.replace("%r", "%f");
+    var text =
+        "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 %s, %s, %s, %s;"
+            .formatted(sums, registers, registers, sums);
+    var profile = profile(1000, 1000, 0, row(text, 0, 1000));
+    var volta = bound(Roofline.of(profile, Gpu.V100, 64, null), Resource.TENSOR);
+    assertThat(volta.rate()).isCloseTo(1024 * 80 * 1.53e9, close(1024 * 80 * 1.53e9));
+    var hopper = bound(Roofline.of(profile, Gpu.H100, 64, null), Resource.TENSOR);
+    assertThat(hopper.rate()).isCloseTo(2540 * 132 * 1.98e9, close(2540 * 132 * 1.98e9));
+  }
+
   @Test
   void fewBlocksUseFewMultiprocessors() {
     var few = Roofline.of(profile(2, 2, 0, row(MMA, 0, 1000)), Gpu.H200, 64, null);

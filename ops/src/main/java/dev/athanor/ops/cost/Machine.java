@@ -84,8 +84,8 @@ public record Machine(Gpu gpu, int multiprocessors) {
     return name.replaceAll("[ _-]", "").toUpperCase(Locale.ROOT);
   }
 
-  /** Returns the cycles of multiply-adds with {@code wgmma}. */
-  public double asyncTensorCycles(double multiplyAdds, Type factors) {
+  /** Returns the cycles of multiply-adds at the peak rate: {@code wgmma}, and Volta's wmma. */
+  public double peakTensorCycles(double multiplyAdds, Type factors) {
     return 2 * multiplyAdds / gpu.ceilings().tensor().getOrDefault(tensor(factors), 1);
   }
 

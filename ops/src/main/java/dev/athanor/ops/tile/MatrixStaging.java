@@ -6,6 +6,7 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.tile.TensorTile.Instruction;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -13,6 +14,8 @@ import java.util.function.Consumer;
 /**
  * Copies stages of a matrix to shared memory without converting elements. The width of an access is
  * the alignment of the rows: 4, 8 or 16 bytes by asynchronous copies, fewer through registers.
+ * Stages of {@code wmma} are copied through registers, since devices that need it have no
+ * asynchronous copies: so the loads are in flight during the products of the previous stage.
  *
  * @param first first row or column of c that the block computes
  * @param threads threads of the block, a power of two
@@ -43,12 +46,17 @@ record MatrixStaging(
 
   /** Returns the number of pieces that a thread moves to fill a stage. */
   static int pieces(Stage stage, int access, int threads) {
-    return Math.ceilDiv(stage.bytes(), access * threads);
+    return Math.ceilDiv(stage.elementBytes(), access * threads);
+  }
+
+  /** Returns whether asynchronous copies fill a stage. */
+  static boolean isAsynchronous(Stage stage, int access) {
+    return access >= LEAST_COPY && stage.reader() != Instruction.WMMA;
   }
 
   @Override
   public Runnable fill(Int offset, Int from) {
-    return matrix.access() < LEAST_COPY ? load(offset, from) : copy(offset, from);
+    return isAsynchronous(stage, matrix.access()) ? copy(offset, from) : load(offset, from);
   }
 
   private Runnable copy(Int offset, Int from) {
@@ -68,23 +76,30 @@ record MatrixStaging(
 
   private Runnable load(Int offset, Int from) {
     int access = matrix.access();
-    var unit = access == stage.element().bytes() ? stage.element() : Type.B16;
+    var unit =
+        access == stage.element().bytes()
+            ? stage.element()
+            : access < Type.B32.bytes() ? Type.B16 : Type.B32;
     var to = stage.at(shared, offset, unit);
-    int elements = access / stage.element().bytes();
+    int elements = unit.bytes() / stage.element().bytes();
     List<Runnable> stores = new ArrayList<>();
     each(
         from,
         piece -> {
-          var value =
-              piece.source.as(unit).loadWhere(piece.inside, k.integer(piece.index / elements));
-          stores.add(() -> to.store(piece.row, piece.column.div(elements), value));
+          var values =
+              piece
+                  .source
+                  .as(unit)
+                  .loadWhere(
+                      piece.inside, access / unit.bytes(), k.integer(piece.index / elements));
+          stores.add(() -> to.store(piece.row, piece.column.div(elements), values));
         });
     return () -> stores.forEach(Runnable::run);
   }
 
   /** Distributes the pieces of a stage to the threads. */
   private void each(Int from, Consumer<Piece> move) {
-    int pieces = stage.bytes() / matrix.access();
+    int pieces = stage.elementBytes() / matrix.access();
     if (pieces < threads) {
       k.when(k.thread().lt(pieces), () -> eachOfThread(from, pieces, move));
     } else {

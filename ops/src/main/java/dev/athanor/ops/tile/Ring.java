@@ -2,6 +2,7 @@ package dev.athanor.ops.tile;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.ops.tile.TensorTile.Instruction;
 
 /**
  * A ring buffer of stages in shared memory, which a producer fills while earlier ones are read. All
@@ -87,7 +88,7 @@ final class Ring {
    */
   private void await(int pending) {
     k.awaitCopies(pending);
-    if (tile.ofGroups()) {
+    if (tile.instruction() == Instruction.WGMMA) {
       k.fenceAsyncProxy();
     }
     k.barrier();

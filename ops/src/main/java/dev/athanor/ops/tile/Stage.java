@@ -5,9 +5,11 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.author.WarpMatrix;
 import dev.athanor.engine.author.Wide;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.tile.TensorTile.Instruction;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -32,11 +34,14 @@ import java.util.List;
  * <p>A warpgroup reads rows of 128 bytes. Longer rows are divided into panels, which follow each
  * other in memory.
  *
+ * <p>{@code wmma} reads rows that are a constant distance apart, which are padded instead of
+ * swizzled.
+ *
  * @param element type in shared memory; {@link TensorMatmul} converts f32 to tf32
  * @param kIsRow whether K is the row index, so that rows in shared memory run along the extent
- * @param panels whether longer rows are divided into panels
+ * @param reader the instruction that reads it
  */
-public record Stage(Type element, boolean kIsRow, int extent, int depth, boolean panels) {
+public record Stage(Type element, boolean kIsRow, int extent, int depth, Instruction reader) {
 
   /** Rows of a fragment of a, or columns of two fragments of b. */
   static final int GROUP = 16;
@@ -46,12 +51,17 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth, boolean
 
   private static final int SINGLES_RUN = 32;
 
-  /** Returns a stage without panels. */
+  /** Returns a stage for {@code mma.sync}. */
   public Stage(Type element, boolean kIsRow, int extent, int depth) {
-    this(element, kIsRow, extent, depth, false);
+    this(element, kIsRow, extent, depth, Instruction.MMA);
   }
 
   public int bytes() {
+    return rows() * pitch() * element.bytes() * columns() / width();
+  }
+
+  /** Returns the bytes of its elements, without padding. */
+  int elementBytes() {
     return extent * depth * element.bytes();
   }
 
@@ -71,9 +81,18 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth, boolean
     return kIsRow && element.bytes() == 1;
   }
 
+  private boolean panels() {
+    return reader == Instruction.WGMMA;
+  }
+
+  /** Returns the distance between rows in shared memory, in elements. */
+  private int pitch() {
+    return width() + (reader == Instruction.WMMA ? Swizzle.CHUNK / element.bytes() : 0);
+  }
+
   /** Returns the columns of a panel: all, without panels. */
   private int width() {
-    return panels ? SharedTile.ASYNC_ROW / element.bytes() : columns();
+    return panels() ? SharedTile.ASYNC_ROW / element.bytes() : columns();
   }
 
   /** Returns the bytes of a panel if there are several, otherwise 0. */
@@ -91,23 +110,26 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth, boolean
 
   /** Returns the stage at an offset in shared memory, as a matrix of wider elements. */
   public SharedTile at(SharedTile shared, Int offset, Type wider) {
+    int rows = rows() * columns() / width();
     int columns = width() * element.bytes() / wider.bytes();
-    return shared.at(offset, wider, rows() * columns() / width(), columns, swizzle());
+    return reader == Instruction.WMMA
+        ? shared.at(offset, wider, rows, columns, pitch() * element.bytes() / wider.bytes())
+        : shared.at(offset, wider, rows, columns, swizzle());
   }
 
   private Swizzle swizzle() {
-    boolean singles = kIsRow && element.bytes() == 4 && !panels;
+    boolean singles = kIsRow && element.bytes() == 4 && !panels();
     return Swizzle.of(width() * element.bytes(), singles ? SINGLES_RUN : Swizzle.CHUNK);
   }
 
   /** Returns the row in shared memory of an element of the stage. */
   Int place(Int row, Int column) {
-    return panels ? place(row).plus(column.div(width()).times(rows())) : place(row);
+    return panels() ? place(row).plus(column.div(width()).times(rows())) : place(row);
   }
 
   /** Returns the column in shared memory of a column of the stage. */
   Int inPanel(Int column) {
-    return panels ? column.rem(width()) : column;
+    return panels() ? column.rem(width()) : column;
   }
 
   /** Returns the row in shared memory, within a panel, of a row of the stage. */
@@ -134,6 +156,19 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth, boolean
             ? first.div(width()).times(panelBytes()).plus(from * row)
             : first.times(row).plus(from * element.bytes());
     return at(shared, offset.plus(within)).descriptor(panelBytes());
+  }
+
+  /**
+   * Loads 16 rows of a or columns of b at one step of K for {@code wmma}.
+   *
+   * @param first a multiple of 16
+   * @param from first index along K, within the stage
+   */
+  WarpMatrix.Factor factor(SharedTile stage, WarpMatrix.Side side, Int first, Int from) {
+    boolean transposed = kIsRow == (side == WarpMatrix.Side.A);
+    return kIsRow
+        ? stage.load(side, from, first, transposed)
+        : stage.load(side, first, from, transposed);
   }
 
   /** The order of the four 8x8 matrices of 16 rows or columns at one step of K. */

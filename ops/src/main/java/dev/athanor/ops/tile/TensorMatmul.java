@@ -7,12 +7,16 @@ import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.author.WarpMatrix;
+import dev.athanor.engine.author.WarpMatrix.Side;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.tile.TensorTile.Instruction;
 import dev.athanor.ops.tile.TileScheduler.Tile;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /**
  * The mainloop over K of a product on tensor cores. Stages of a and b are copied to a ring buffer
@@ -111,8 +115,11 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   public WarpSums multiply(
       Producer producerA, Producer producerB, Optional<GroupScales> scales, KRange range) {
     var tile = product.tile();
-    if (tile.ofGroups()) {
+    if (tile.instruction() == Instruction.WGMMA) {
       return multiplyByGroups(both(producerA, producerB), range);
+    }
+    if (tile.instruction() == Instruction.WMMA) {
+      return multiplyOpaque(both(producerA, producerB), range);
     }
     var ofWarp = WarpProduct.of(k, product);
     var sums = new WarpSums(k, tile, product.mma());
@@ -176,6 +183,43 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
     k.awaitProducts(0);
     k.awaitCopies(0);
     return sums;
+  }
+
+  /** Multiplies with {@code wmma}. */
+  private WarpSums multiplyOpaque(Producer producer, KRange range) {
+    var tile = product.tile();
+    int size = WarpMatrix.SIZE;
+    int across = tile.warpN() / size;
+    var sums = Stream.generate(k::warpSum).limit((long) tile.warpM() / size * across).toList();
+    var ring = new Ring(k, product, range.from(), producer);
+    k.loop(
+        range.from(),
+        range.to(),
+        tile.k(),
+        depth -> {
+          var rest = ring.fill(depth);
+          var stageA = product.a().at(shared, ring.full());
+          var stageB = product.b().at(shared, ring.full().plus(product.a().bytes()));
+          for (int step = 0; step < tile.k(); step += size) {
+            var from = k.integer(step);
+            var columns = new ArrayList<WarpMatrix.Factor>();
+            for (int column = 0; column < tile.warpN(); column += size) {
+              var first = warpColumn().plus(column);
+              columns.add(product.b().factor(stageB, Side.B, first, from));
+            }
+            for (int i = 0; i < sums.size(); i += across) {
+              var first = warpRow().plus(i / across * size);
+              var row = product.a().factor(stageA, Side.A, first, from);
+              for (int j = 0; j < across; j++) {
+                k.multiply(row, columns.get(j), sums.get(i + j));
+              }
+            }
+          }
+          ring.advance(rest);
+        });
+    k.awaitCopies(0);
+    k.barrier(); // sums reuse the memory of the ring
+    return WarpSums.of(k, tile, shared, sums);
   }
 
   /**

@@ -1,9 +1,11 @@
 package dev.athanor.ops.tile;
 
 import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.WarpMatrix;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step;
@@ -11,14 +13,16 @@ import dev.athanor.ops.Variant;
 import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
+import dev.athanor.ops.tile.TensorTile.Instruction;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 
 /**
- * Chooses tiles for products {@code c[m, n] = a·b} with {@code mma.sync} or {@code wgmma} (sm_90a)
- * and estimates their time. A block computes a tile of c.
+ * Chooses tiles for products {@code c[m, n] = a·b} with {@code mma.sync}, {@code wgmma} (sm_90a) or
+ * {@code wmma} (f16 on devices with opaque fragments) and estimates their time. A block computes a
+ * tile of c.
  *
  * @param k extent of the summation
  * @param products number of products per launch
@@ -86,7 +90,17 @@ public record TilePlanner(
   /** How many times the registers of a conversion such a sequence needs. */
   private static final int DECODING_REGISTERS = 4;
 
-  /** Instructions per element that moves through registers. */
+  /**
+   * Instructions per product of 16x8x16 with {@code wmma}. Volta executes 16 for a product of
+   * 16x16x16 (Raihan et al., Modeling Deep Learning Accelerator Enabled GPUs, arXiv 1811.08309);
+   * the rest is its share of the fragment loads.
+   */
+  private static final double OPAQUE_INSTRUCTIONS = 9;
+
+  /** Lanes that hold each element of a factor of {@code wmma}. */
+  private static final int OPAQUE_COPIES = 2;
+
+  /** Instructions per piece that moves through registers. */
   private static final double ELEMENT_INSTRUCTIONS = 6;
 
   /**
@@ -101,17 +115,22 @@ public record TilePlanner(
     if (suitsGroups()) {
       GROUP_SHAPES.forEach(shape -> tiles.add(shape.tile(a.dtype())));
     }
-    SHAPES.forEach(shape -> tiles.add(shape.tile(a.dtype())));
+    var ofWarp = Instruction.ofWarp(a.dtype(), device);
+    SHAPES.forEach(shape -> tiles.add(shape.tile(a.dtype()).with(ofWarp)));
     for (var tile : tiles) {
-      var product = TileProduct.of(tile, a, b, tile.ofGroups() ? Factors.PLAIN : factors());
+      var product = TileProduct.of(tile, a, b, isOfGroups(tile) ? Factors.PLAIN : factors());
       var kernel = name.apply(product);
-      if (!tile.ofGroups() || candidates.runs(Target.SM_90A, kernel)) {
+      if (!isOfGroups(tile) || candidates.runs(Target.SM_90A, kernel)) {
         refusal(product)
             .ifPresentOrElse(
                 reason -> candidates.refuse(kernel, reason), () -> suitable.add(product));
       }
     }
     return suitable;
+  }
+
+  private static boolean isOfGroups(TensorTile tile) {
+    return tile.instruction() == Instruction.WGMMA;
   }
 
   /**
@@ -143,7 +162,7 @@ public record TilePlanner(
     if (area > SMALL && area > WASTE * upTo16(m) * upTo16(n)) {
       return Optional.of("smaller tiles waste less of each block");
     }
-    if (tile.ofGroups() && access() < Operand.MOST_BYTES) {
+    if (isOfGroups(tile) && access() < Operand.MOST_BYTES) {
       return Optional.of(
           "rows are aligned to %d bytes; warpgroups require %d"
               .formatted(access(), Operand.MOST_BYTES));
@@ -176,23 +195,35 @@ public record TilePlanner(
 
   /**
    * Estimates the registers that a thread needs without spilling: its sums, the fragments of this
-   * step and the next, one more set of fragments for single bytes, and two for each piece that it
-   * moves. A long epilogue may need more.
+   * step and the next, one more set of fragments for single bytes, and for each piece that it moves
+   * an address and, through registers, the piece. A long epilogue may need more.
    */
   public int registers(TileProduct product) {
     var tile = product.tile();
-    int pieces =
-        MatrixStaging.pieces(product.a(), a.access(), tile.threads())
-            + MatrixStaging.pieces(product.b(), b.access(), tile.threads());
+    int moved = moved(product.a(), a, tile) + moved(product.b(), b, tile);
     int sums = tile.warpM() * tile.warpN() / 32;
-    int fragments = tile.ofGroups() ? 0 : tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
-    int held = 2;
+    int fragments =
+        switch (tile.instruction()) {
+          case MMA -> tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
+          case WGMMA -> 0;
+          case WMMA -> (tile.warpM() + tile.warpN()) / WarpMatrix.SIZE * WarpMatrix.REGISTERS;
+        };
+    int held = tile.instruction() == Instruction.WMMA ? 1 : 2;
     int widened = product.factors() == Factors.WIDENED ? tile.warpN() / 8 * 4 + 8 : 0;
     widened *= convertsFp8() ? 1 : DECODING_REGISTERS;
     if (isFp8() && access() < MatrixStaging.LEAST_COPY) {
       held++; // single bytes, which asynchronous copies cannot move
     }
-    return sums + held * fragments + widened + 2 * pieces + OTHER_REGISTERS;
+    return sums + held * fragments + widened + moved + OTHER_REGISTERS;
+  }
+
+  /** Returns the registers of the pieces of a stage that a thread moves. */
+  private static int moved(Stage stage, Operand operand, TensorTile tile) {
+    boolean held =
+        operand.access() >= MatrixStaging.LEAST_COPY
+            && !MatrixStaging.isAsynchronous(stage, operand.access());
+    return MatrixStaging.pieces(stage, operand.access(), tile.threads())
+        * (2 + (held ? operand.access() / Type.B32.bytes() : 0));
   }
 
   /** Returns the number of blocks that compute all products. */
@@ -238,15 +269,22 @@ public record TilePlanner(
             * (!widened
                 ? Machine.MMA_INSTRUCTIONS
                 : convertsFp8() ? WIDENED_INSTRUCTIONS : DECODED_INSTRUCTIONS);
-    double busy =
-        tile.ofGroups()
-            ? Math.max(
-                machine.asyncTensorCycles(multiplyAdds, mma.a()), machine.issueCycles(copies))
-            : Math.max(
-                machine.tensorCycles(multiplyAdds, mma.a()),
-                Math.max(
-                    machine.issueCycles(ofMma + copies), machine.sharedCycles(stored + fragments)));
-    double written = (double) tile.m() * tile.n() * out.bytes();
+    double area = (double) tile.m() * tile.n();
+    double written = area * out.bytes();
+    double others =
+        switch (tile.instruction()) {
+          case MMA ->
+              Math.max(
+                  machine.issueCycles(ofMma + copies), machine.sharedCycles(stored + fragments));
+          case WGMMA -> machine.issueCycles(copies);
+          case WMMA ->
+              Math.max(
+                  machine.issueCycles(products * OPAQUE_INSTRUCTIONS + copies),
+                  machine.sharedCycles(stored + OPAQUE_COPIES * fragments));
+        };
+    double busy = Math.max(tile.tensorCycles(machine, multiplyAdds, mma.a()), others);
+    // shared memory reorders sums before the epilogue
+    double reordered = tile.instruction() == Instruction.WMMA ? 2 * area * Float.BYTES : 0;
     // rows and columns outside the matrices are not read
     double stageRead =
         (double) tile.k()
@@ -257,7 +295,7 @@ public record TilePlanner(
         tile.threads(),
         Math.min(Machine.MOST_REGISTERS, registers(product)),
         product.sharedBytes(out),
-        stages * busy + machine.sharedCycles(written),
+        stages * busy + machine.sharedCycles(reordered + written),
         stages * Machine.BARRIER_CYCLES,
         stages * stageRead + written,
         // copies fill the ring ahead; registers hold one stage
@@ -267,9 +305,9 @@ public record TilePlanner(
   /** Returns the instructions of a warp that copy a stage of an operand. */
   private static double copies(Stage stage, Operand operand, TensorTile tile) {
     return MatrixStaging.pieces(stage, operand.access(), tile.threads())
-        * (operand.access() < MatrixStaging.LEAST_COPY
-            ? ELEMENT_INSTRUCTIONS
-            : Machine.COPY_INSTRUCTIONS);
+        * (MatrixStaging.isAsynchronous(stage, operand.access())
+            ? Machine.COPY_INSTRUCTIONS
+            : ELEMENT_INSTRUCTIONS);
   }
 
   /**
@@ -279,7 +317,7 @@ public record TilePlanner(
    */
   private static double stored(Stage stage, Operand operand, TensorTile tile) {
     if (operand.access() >= MatrixStaging.LEAST_COPY) {
-      return stage.bytes();
+      return stage.elementBytes();
     }
     int pieces = MatrixStaging.pieces(stage, operand.access(), tile.threads());
     return 2 * Machine.WAVEFRONT * pieces * tile.warps();

@@ -2,7 +2,10 @@ package dev.athanor.ops.tile;
 
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mma;
+import dev.athanor.engine.author.WarpMatrix;
+import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.tile.TensorTile.Instruction;
 
 /**
  * The product of a tile, for planners and kernels: the layouts of operands in shared memory and the
@@ -19,15 +22,16 @@ public record TileProduct(TensorTile tile, Stage a, Stage b, Mma mma, Factors fa
   public static TileProduct of(TensorTile tile, Operand a, Operand b, Factors factors) {
     return new TileProduct(
         tile,
-        new Stage(a.type(), a.transposed(), tile.m(), tile.k(), tile.ofGroups()),
-        new Stage(b.type(), !b.transposed(), tile.n(), tile.k(), tile.ofGroups()),
+        new Stage(a.type(), a.transposed(), tile.m(), tile.k(), tile.instruction()),
+        new Stage(b.type(), !b.transposed(), tile.n(), tile.k(), tile.instruction()),
         Operand.mma(a, b, factors),
         factors);
   }
 
   /** Returns the dynamic shared memory of the mainloop, in bytes per block. */
   public int sharedBytes() {
-    return tile.stages() * stageBytes();
+    int sums = tile.instruction() == Instruction.WMMA ? tile.warps() * WarpSums.OPAQUE_BYTES : 0;
+    return Math.max(tile.stages() * stageBytes(), sums);
   }
 
   /** Returns the dynamic shared memory of the mainloop and the store of c, in bytes per block. */
@@ -47,7 +51,12 @@ public record TileProduct(TensorTile tile, Stage a, Stage b, Mma mma, Factors fa
 
   /** Returns the product in a kernel, which must use no other dynamic shared memory. */
   public TensorMatmul in(KernelBuilder k) {
-    var shared = tile.ofGroups() ? k.dynamicShared(Stage.REPEAT) : k.dynamicShared();
-    return new TensorMatmul(k, shared, this);
+    int alignment =
+        switch (tile.instruction()) {
+          case MMA -> Swizzle.CHUNK;
+          case WGMMA -> Stage.REPEAT;
+          case WMMA -> WarpMatrix.ALIGNMENT;
+        };
+    return new TensorMatmul(k, k.dynamicShared(alignment), this);
   }
 }

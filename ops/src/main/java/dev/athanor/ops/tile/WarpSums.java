@@ -4,7 +4,11 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.author.WarpMatrix;
+import dev.athanor.engine.ptx.Type;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -16,8 +20,22 @@ public final class WarpSums {
 
   private static final int COLUMNS = 8;
 
+  /**
+   * The distance between rows of an opaque sum in shared memory. The 16 lanes that read 8 columns
+   * of four rows at once read all banks.
+   */
+  private static final int OPAQUE_PITCH = 24;
+
+  /** Bytes of shared memory per warp for {@link #of}. */
+  static final int OPAQUE_BYTES = WarpMatrix.SIZE * OPAQUE_PITCH * Float.BYTES;
+
   private final List<MatrixFragment> parts;
   private final int across;
+
+  private WarpSums(List<MatrixFragment> parts, int across) {
+    this.parts = parts;
+    this.across = across;
+  }
 
   /** Declares zeroed accumulators for the part of a tile that a warp computes. */
   WarpSums(KernelBuilder k, TensorTile tile, Mma mma) {
@@ -26,6 +44,32 @@ public final class WarpSums {
         Stream.generate(() -> k.accumulator(mma))
             .limit(tile.warpM() / Stage.GROUP * (long) across)
             .toList();
+  }
+
+  /**
+   * Returns the sums of {@code wmma}, which shared memory reorders.
+   *
+   * @param shared shared memory of the block, of which each warp uses {@link #OPAQUE_BYTES}
+   * @param sums the sums of 16x16 elements of the warp, in row-major order
+   */
+  static WarpSums of(
+      KernelBuilder k, TensorTile tile, SharedTile shared, List<WarpMatrix.Sum> sums) {
+    int size = WarpMatrix.SIZE;
+    var own = shared.at(k.warp().times(OPAQUE_BYTES), Type.F32, size, size, OPAQUE_PITCH);
+    var row = k.lane().div(4);
+    var column = k.lane().rem(4).times(2);
+    var parts = new ArrayList<MatrixFragment>();
+    for (var sum : sums) {
+      own.store(k.integer(0), k.integer(0), sum);
+      k.warpBarrier();
+      for (int first = 0; first < size; first += COLUMNS) {
+        var registers = new ArrayList<>(own.load(2, row, column.plus(first)));
+        registers.addAll(own.load(2, row.plus(8), column.plus(first)));
+        parts.add(new MatrixFragment(registers));
+      }
+      k.warpBarrier();
+    }
+    return new WarpSums(parts, tile.warpN() / COLUMNS);
   }
 
   /** Returns the fragments of 8 columns each, in row-major order. */

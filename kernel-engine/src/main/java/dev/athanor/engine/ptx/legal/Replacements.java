@@ -11,7 +11,6 @@ import java.util.regex.Pattern;
 final class Replacements {
 
   private static final Target VOLTA = new Target(70, false);
-  private static final Target TURING = new Target(75, false);
 
   /**
    * A replacement.
@@ -54,11 +53,11 @@ final class Replacements {
               "ldmatrix.sync.aligned.m8n8.x[124].trans.shared.b16", Copies::loadTransposed),
           Replacement.of(
               "mma.sync.aligned.m16n8k16.row.col.f(16|32).f16.f16.f(16|32)",
-              TURING,
+              Target.SM_75,
               Products::halves),
           Replacement.of(
               "mma.sync.aligned.m16n8k\\d+.row.col.s32.[su][48].[su][48].s32",
-              TURING,
+              Target.SM_75,
               Products::quarters),
           Replacement.of(
               "mma.sync.aligned.m16n8k16.row.col.f32.(f16.f16|bf16.bf16).f32", Products::onLanes),

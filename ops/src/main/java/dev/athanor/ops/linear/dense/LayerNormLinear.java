@@ -2,6 +2,7 @@ package dev.athanor.ops.linear.dense;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -30,6 +31,7 @@ import dev.athanor.ops.reference.SampledOp;
 import dev.athanor.ops.reference.TensorReader;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.TensorTile;
+import dev.athanor.ops.tile.TensorTile.Instruction;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -168,12 +170,17 @@ public final class LayerNormLinear implements SampledOp {
   private static void offerFma(Problem problem, Candidates candidates, Capability device) {
     var variant = new LayerNormLinearVariant.Fma(problem.vectors);
     int tile = LayerNormLinearVariant.Fma.TILE;
-    offer(problem, variant, tile, tile, LayerNormLinearVariant.Fma.THREADS, 0, candidates, device);
+    double multiplyAdds = (double) tile * tile * problem.k;
+    double multiplying = Machine.of(device).laneCycles(multiplyAdds, Type.F32);
+    int threads = LayerNormLinearVariant.Fma.THREADS;
+    offer(problem, variant, tile, tile, threads, 0, multiplying, candidates, device);
   }
 
   private static void offerTensor(
       Problem problem, int[] shape, Candidates candidates, Capability device) {
-    var tile = new TensorTile(shape[0], shape[1], DEPTH, shape[2], shape[3], STAGES);
+    var tile =
+        new TensorTile(shape[0], shape[1], DEPTH, shape[2], shape[3], STAGES)
+            .with(Instruction.ofWarp(problem.dtype, device));
     int bytes = problem.dtype.bytes();
     var variant =
         new LayerNormLinearVariant.Tensor(
@@ -201,10 +208,19 @@ public final class LayerNormLinear implements SampledOp {
         tile.n(),
         tile.threads(),
         variant.sharedBytes(),
+        tile.tensorCycles(
+            Machine.of(device),
+            (double) tile.m() * tile.n() * problem.k,
+            Epilogue.type(problem.dtype)),
         candidates,
         device);
   }
 
+  /**
+   * Offers a kernel.
+   *
+   * @param multiplying cycles of the multiply-adds of a block
+   */
   private static void offer(
       Problem problem,
       LayerNormLinearVariant variant,
@@ -212,18 +228,13 @@ public final class LayerNormLinear implements SampledOp {
       int tileN,
       int threads,
       int shared,
+      double multiplying,
       Candidates candidates,
       Capability device) {
     int across = Math.ceilDiv(problem.n, tileN);
     int down = Math.ceilDiv(problem.m, tileM);
     var machine = Machine.of(device);
     int bytes = problem.dtype.bytes();
-    double multiplyAdds = (double) tileM * tileN * problem.k;
-    var type = Epilogue.type(problem.dtype);
-    double multiplying =
-        problem.dtype == DType.F32
-            ? machine.laneCycles(multiplyAdds, type)
-            : machine.tensorCycles(multiplyAdds, type);
     // the rows are read a second time for their statistics
     double read = (2.0 * tileM + tileN) * problem.k * bytes;
     var work =

@@ -187,8 +187,8 @@ sealed interface LayerNormLinearVariant extends Variant {
       var type = Epilogue.type(dtype);
       return new TileProduct(
           tile,
-          new Stage(type, false, tile.m(), tile.k()),
-          new Stage(type, false, tile.n(), tile.k()),
+          new Stage(type, false, tile.m(), tile.k(), tile.instruction()),
+          new Stage(type, false, tile.n(), tile.k(), tile.instruction()),
           dtype == DType.F16 ? Mma.F16 : Mma.BF16,
           Factors.PLAIN);
     }

@@ -62,7 +62,7 @@ record TensorVariant(
     var instructions =
         mma.sum() == Type.S32
             ? "exact"
-            : "%s_k%d%s".formatted(tile.ofGroups() ? "wgmma" : "mma", mma.k(), factors.text());
+            : "%s_k%d%s".formatted(tile.instruction().text(), mma.k(), factors.text());
     return "matmul_%s_%s_%s%s%s"
         .formatted(
             dtypes(),

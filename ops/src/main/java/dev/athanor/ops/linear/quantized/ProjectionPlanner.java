@@ -20,6 +20,7 @@ import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.Shares;
 import dev.athanor.ops.tile.SplitVariant;
 import dev.athanor.ops.tile.TensorTile;
+import dev.athanor.ops.tile.TensorTile.Instruction;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
@@ -252,7 +253,10 @@ final class ProjectionPlanner {
     int depth = Math.max(TensorProjection.DEPTH, RowWeights.span(packing));
     int stageBytes = (shape.m + shape.n) * depth * staged.bytes();
     int stages = Math.max(2, Math.min(4, SHARED_BYTES / stageBytes));
-    var tile = new TensorTile(shape.m, shape.n, depth, shape.warpM, shape.warpN, stages);
+    // scales are applied to sums only where the layout of fragments is specified
+    var instruction = group > 0 ? Instruction.MMA : Instruction.ofWarp(problem.in(), device);
+    var tile =
+        new TensorTile(shape.m, shape.n, depth, shape.warpM, shape.warpN, stages).with(instruction);
     var variant =
         new TensorProjection(
             tile,
@@ -374,7 +378,7 @@ final class ProjectionPlanner {
     double weights = (double) tile.n() * tile.k();
     boolean split = TensorProjection.factors(problem.in()) == Factors.SPLIT;
     double products =
-        machine.tensorCycles(tile.m() * weights, TensorProjection.mma(problem.in()).a())
+        tile.tensorCycles(machine, tile.m() * weights, TensorProjection.mma(problem.in()).a())
             * (split ? SPLIT_PRODUCTS : 1);
     int group = TensorProjection.group(problem);
     double promoting = group == 0 ? 0 : (double) tile.m() * tile.n() * tile.k() / group;

@@ -97,8 +97,9 @@ record TensorProjection(
   TileProduct product() {
     return new TileProduct(
         tile,
-        new Stage(staged(in), false, tile.m(), tile.k()),
-        new Stage(staged(in), WeightStaging.kIsRow(packing), tile.n(), tile.k()),
+        new Stage(staged(in), false, tile.m(), tile.k(), tile.instruction()),
+        new Stage(
+            staged(in), WeightStaging.kIsRow(packing), tile.n(), tile.k(), tile.instruction()),
         mma(in),
         factors(in));
   }
