@@ -231,8 +231,7 @@ public record Gpu(String name, Target target, int multiprocessors, Ceilings ceil
 
   /** GeForce RTX 2080 Ti (NVIDIA Turing GPU Architecture whitepaper). */
   public static final Gpu RTX_2080_TI =
-      new Gpu(
-          "RTX 2080 Ti", Target.SM_75, 68, turing(1.545e9, 6.16e11, 11L << 19, 1408, 512));
+      new Gpu("RTX 2080 Ti", Target.SM_75, 68, turing(1.545e9, 6.16e11, 11L << 19, 1408, 512));
 
   private static Ceilings turing(
       double clock, double bandwidth, long l2Bytes, double l2BytesPerCycle, int f16) {

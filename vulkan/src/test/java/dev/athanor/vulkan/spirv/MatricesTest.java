@@ -231,7 +231,8 @@ class MatricesTest {
         .hasMessage(whole);
     assertThatThrownBy(() -> Translator.translate(kernel, Dim3.of(64), 0, features(true, Set.of())))
         .hasMessageContaining("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16, whose shape and");
-    assertThat(features(true, Set.of()).capability().lacking(() -> kernel)).contains("wmma instructions");
+    assertThat(features(true, Set.of()).capability().lacking(() -> kernel))
+        .contains("wmma instructions");
     assertThat(features(true, PRODUCTS).capability().lacking(() -> kernel)).isEmpty();
   }
 

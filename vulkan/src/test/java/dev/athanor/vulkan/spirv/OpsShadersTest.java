@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -33,6 +34,20 @@ class OpsShadersTest {
   private static final ShaderFeatures SHARED_LANES =
       new ShaderFeatures(
           false, true, true, true, true, true, true, true, false, Set.of(), 32 << 10);
+
+  private static final ShaderFeatures MATRICES =
+      new ShaderFeatures(
+          true,
+          true,
+          true,
+          true,
+          true,
+          true,
+          true,
+          true,
+          true,
+          Set.of(CooperativeProduct.USUAL),
+          48 << 10);
 
   /** What Vulkan 1.3 and this library require of all devices. */
   private static final ShaderFeatures FEWEST =
@@ -59,11 +74,7 @@ class OpsShadersTest {
       var steps = TestTier.sample(List.copyOf(steps(op, features).values()), SAMPLED);
       for (int i = 0; i < steps.size(); i++) {
         var step = steps.get(i);
-        var kernel =
-            LEGAL.computeIfAbsent(
-                step.variant().name(),
-                name ->
-                    Legalizer.legalize(step.variant().build(), TARGET).kernel(name).orElseThrow());
+        var kernel = legal(step);
         try {
           var shader = Translator.translate(kernel, step.block(), step.sharedBytes(), features);
           assertThat(shader.sharedBytes())
@@ -78,6 +89,25 @@ class OpsShadersTest {
       }
     }
     assertThat(refusals).isEmpty();
+  }
+
+  @Test
+  void productsOfF16UseCooperativeMatrices() {
+    var steps = List.copyOf(steps("matmul", MATRICES).values());
+    var shaders =
+        steps.stream()
+            .filter(step -> step.variant().name().contains("wmma"))
+            .map(step ->
+                Translator.translate(legal(step), step.block(), step.sharedBytes(), MATRICES))
+            .toList();
+    assertThat(shaders).hasSizeGreaterThan(5);
+    TestTier.sample(shaders, SAMPLED).forEach(SpirvVal::requireWithMatrices);
+  }
+
+  private static Kernel legal(Step step) {
+    return LEGAL.computeIfAbsent(
+        step.variant().name(),
+        name -> Legalizer.legalize(step.variant().build(), TARGET).kernel(name).orElseThrow());
   }
 
   /** Returns the launches of the quick cases on a device, one for each kernel and block. */
