@@ -461,12 +461,12 @@ class Refused {
 
   @GpuKernel
   static void instanceField(int[] a) {
-    a[0] = COUNTER.count; // refused: the constant Refused.COUNTER is not a number; pass it as a parameter if it is an array, or use numbers (in instanceField)
+    a[0] = COUNTER.count; // refused: the constant Refused.COUNTER is not a number or an array of numbers; use numbers, or pass what it has as parameters (in instanceField)
   }
 
   @GpuKernel
   static void constantArray(int[] a) {
-    a[0] = WEIGHTS[1]; // refused: the constant Refused.WEIGHTS is not a number; pass it as a parameter if it is an array, or use numbers (in constantArray)
+    WEIGHTS[1] = a[0]; // refused: the constant array `Refused.WEIGHTS` is written; pass it as a parameter (in constantArray)
   }
 
   @GpuKernel
@@ -1040,7 +1040,7 @@ class Refused {
 
   @GpuKernel
   static void swappedLayout(MemorySegment s) {
-    s.set(ValueLayout.JAVA_INT.withOrder(ByteOrder.BIG_ENDIAN), 0, 1); // refused: the constant ByteOrder.BIG_ENDIAN is not a number; pass it as a parameter if it is an array, or use numbers (in swappedLayout)
+    s.set(ValueLayout.JAVA_INT.withOrder(ByteOrder.BIG_ENDIAN), 0, 1); // refused: the constant ByteOrder.BIG_ENDIAN is not a number or an array of numbers; use numbers, or pass what it has as parameters (in swappedLayout)
   }
 
   @GpuKernel

@@ -14,6 +14,7 @@ import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Variable;
 import dev.athanor.engine.ptx.check.Inliner;
 import dev.athanor.engine.ptx.check.Verifier;
 import dev.athanor.engine.ptx.legal.Legalizer;
@@ -148,16 +149,29 @@ public final class VulkanDevice implements Device {
     try {
       Verifier.verify(module);
       var inliner = new Inliner(module);
-      if (inliner.variables().stream().anyMatch(each -> each.space() != Space.SHARED)) {
+      var variables = inliner.variables();
+      if (!variables.stream().allMatch(VulkanDevice::isSupported)) {
         throw new DeviceException.LoadFailed(
-            name, "variables of a module are not supported on Vulkan devices");
+            name,
+            "variables of a module are not supported on Vulkan devices, except constant numbers");
       }
-      return new VulkanKernel(device, kernel, inliner.kernel(name));
+      var constants = variables.stream().filter(each -> each.space() == Space.CONST).toList();
+      return new VulkanKernel(device, kernel, inliner.kernel(name).withConstants(constants));
     } catch (IllegalArgumentException e) {
       var failed = new DeviceException.LoadFailed(name, String.valueOf(e.getMessage()));
       failed.initCause(e);
       throw failed;
     }
+  }
+
+  private static boolean isSupported(Variable variable) {
+    return switch (variable.space()) {
+      case SHARED -> true;
+      case CONST ->
+          variable.count() != Variable.UNSIZED
+              && variable.initializers().stream().allMatch(each -> each.symbol().isEmpty());
+      default -> false;
+    };
   }
 
   @Override

@@ -86,4 +86,27 @@ class JavaKernelsOnVulkanTest {
       }
     }
   }
+
+  private static final int[] SQUARES = {0, 1, 4, 9, 16};
+  private static final byte[] SIGNS = {1, -1, 1, -1, 1, -1, 1};
+  private static final double[] HALVES = {0.5, 1.5, 2.5};
+  private static final short[] SHORTS = {-300, 301, -302};
+
+  @GpuKernel(blockSize = 64)
+  static void constants(double[] out) {
+    int i = Gpu.threadIdxX();
+    out[i] = SQUARES[i % 5] * SIGNS[i % 7] + HALVES[i % 3] + SHORTS[i % 3];
+  }
+
+  @Test
+  void readsConstantArrays() {
+    try (var device = TestDevice.open()) {
+      var kernel = Kernels.of(JavaKernelsOnVulkanTest::constants);
+      var expected = new double[64];
+      kernel.inJava().launch(1, expected);
+      var onDevice = new double[64];
+      kernel.on(device).launch(1, onDevice);
+      assertThat(onDevice).isEqualTo(expected);
+    }
+  }
 }

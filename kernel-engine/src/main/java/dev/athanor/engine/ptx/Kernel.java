@@ -12,7 +12,8 @@ import java.util.stream.Stream;
  * An entry function.
  *
  * @param shared arrays of shared memory, in layout order
- * @param locals variables of each thread: local memory, and parameters of calls
+ * @param locals variables of each thread: local memory, and parameters of calls; and constants,
+ *     which the module declares
  * @param launchBounds launch bounds
  * @param body statements; the end of the body returns
  */
@@ -127,6 +128,22 @@ public record Kernel(
     public boolean isDynamic() {
       return bytes == DYNAMIC;
     }
+  }
+
+  /** Returns the variables that the kernel itself declares. */
+  public List<Variable> declaredLocals() {
+    return locals.stream().filter(each -> each.space() != Modifier.Space.CONST).toList();
+  }
+
+  /** Returns the constants that it needs its module to declare. */
+  public List<Variable> constants() {
+    return locals.stream().filter(each -> each.space() == Modifier.Space.CONST).toList();
+  }
+
+  /** Returns this kernel with the constants of its module. */
+  public Kernel withConstants(List<Variable> constants) {
+    var all = Stream.concat(declaredLocals().stream(), constants.stream()).toList();
+    return new Kernel(name, parameters, shared, all, launchBounds, body);
   }
 
   /** Returns this kernel with another body. */

@@ -25,8 +25,8 @@ public record Module(
   }
 
   /**
-   * Creates a module of one kernel, with the lowest version and target that support its
-   * instructions; at least 7.4 and sm_80.
+   * Creates a module of one kernel and its constants, with the lowest version and target that
+   * support its instructions; at least 7.4 and sm_80.
    */
   public static Module of(Kernel kernel) {
     var version = kernel.instructions().map(i -> i.since().version()).reduce(PORTABLE, Module::max);
@@ -35,7 +35,7 @@ public record Module(
             .instructions()
             .map(i -> i.since().target())
             .reduce(Target.SM_80, (a, b) -> b.canRun(a) ? b : a);
-    return new Module(version, target, List.of(kernel));
+    return new Module(version, target, kernel.constants(), List.of(), List.of(kernel));
   }
 
   public Optional<Kernel> kernel(String name) {

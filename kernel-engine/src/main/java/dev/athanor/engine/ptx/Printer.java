@@ -93,7 +93,7 @@ public final class Printer {
         out.append("    ").append(declaration(array));
       }
     }
-    kernel.locals().forEach(v -> out.append("    ").append(v).append('\n'));
+    kernel.declaredLocals().forEach(v -> out.append("    ").append(v).append('\n'));
     declarations(kernel).forEach(line -> out.append("    ").append(line).append('\n'));
     for (var statement : kernel.body()) {
       out.append(statement instanceof Statement.Label ? "" : "    ").append(statement).append('\n');

@@ -31,6 +31,7 @@ final class Frame {
   private final int pushConstants;
   private final int zero;
   private final int dynamicBytes;
+  private final Constants constants;
   private final Map<Register, Integer> variables = new HashMap<>();
   private final Map<Integer, Integer> inputs = new HashMap<>();
 
@@ -42,6 +43,7 @@ final class Frame {
       boolean subgroups,
       Code code) {
     this.kernel = kernel;
+    this.constants = Constants.of(kernel.constants());
     this.block = block;
     this.dynamicBytes = dynamicBytes;
     this.features = features;
@@ -52,6 +54,10 @@ final class Frame {
     if (!features.fusedMultiplyAdd()) {
       code.store(zero, code.and(parameters(), 1)); // the address is even
     }
+  }
+
+  Constants constants() {
+    return constants;
   }
 
   int threads() {
@@ -115,6 +121,9 @@ final class Frame {
     var offset = kernel.sharedOffsets().get(symbol.name());
     if (offset == null) {
       offset = kernel.localOffsets().get(symbol.name());
+    }
+    if (offset == null) {
+      offset = constants.offsets().get(symbol.name());
     }
     if (offset == null) {
       throw new UnsupportedKernelException("it uses the module's variable " + symbol.name());

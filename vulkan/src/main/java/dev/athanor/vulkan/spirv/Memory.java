@@ -27,6 +27,7 @@ final class Memory {
   private final int words;
   private final int shared;
   private int local;
+  private int constants;
   private int globalWords;
 
   /** The first word of shared memory after the kernel's. */
@@ -109,9 +110,12 @@ final class Memory {
           case PARAM -> readGlobal(parameter(instruction, operand), count * bytes);
           default -> {
             var offset = offset(instruction, operand);
-            yield space == Space.LOCAL
-                ? readArray(localArray(), Spirv.PER_INVOCATION, offset, count * bytes)
-                : readArray(shared, Spirv.WORKGROUP, offset, count * bytes);
+            int all = count * bytes;
+            yield switch (space) {
+              case LOCAL -> readArray(localArray(), Spirv.PER_INVOCATION, offset, all);
+              case CONST -> readArray(constantArray(), Spirv.PRIVATE, offset, all);
+              default -> readArray(shared, Spirv.WORKGROUP, offset, all);
+            };
           }
         };
     var values = new ArrayList<Value>();
@@ -156,9 +160,9 @@ final class Memory {
       case PARAM -> Space.PARAM;
       case LOCAL -> Space.LOCAL;
       case SHARED, SHARED_CTA -> Space.SHARED;
+      case CONST -> Space.CONST;
       case SHARED_CLUSTER ->
           throw new UnsupportedKernelException("it accesses the shared memory of clusters");
-      case CONST -> throw new UnsupportedKernelException("it reads constant memory");
     };
   }
 
@@ -250,6 +254,21 @@ final class Memory {
       local = code.module.local(array(Math.max(1, (frame.kernel.localBytes() + 3) / WORD)));
     }
     return local;
+  }
+
+  /** Returns a variable with all constants of the kernel, which no thread writes. */
+  private int constantArray() {
+    if (constants == 0) {
+      var numbers = frame.constants().words().map(code.module::word).toArray();
+      int type = array(numbers.length);
+      constants = code.module.id();
+      code.module.global(
+          constants,
+          Spirv.PRIVATE,
+          type,
+          code.module.constant(Spirv.CONSTANT_COMPOSITE, type, numbers));
+    }
+    return constants;
   }
 
   private int word(int array, int storage, Value index) {

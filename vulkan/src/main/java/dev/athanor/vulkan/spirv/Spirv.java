@@ -154,6 +154,7 @@ final class Spirv {
   // storage classes
   static final int INPUT = 1;
   static final int WORKGROUP = 4;
+  static final int PRIVATE = 6;
   static final int PER_INVOCATION = 7;
   static final int PUSH_CONSTANT = 9;
   static final int PHYSICAL_STORAGE_BUFFER = 5349;

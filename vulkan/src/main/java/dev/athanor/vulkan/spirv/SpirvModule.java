@@ -170,8 +170,11 @@ final class SpirvModule {
   }
 
   /** Declares a variable with an id that the function has used already. */
-  void global(int id, int storage, int type) {
-    add(Section.GLOBALS, Spirv.VARIABLE, pointer(storage, type), id, storage);
+  void global(int id, int storage, int type, int... initializer) {
+    add(
+        Section.GLOBALS,
+        Spirv.VARIABLE,
+        join(new int[] {pointer(storage, type), id, storage}, initializer));
     globals.add(id);
   }
 

@@ -45,7 +45,7 @@ public final class VariableExtents {
               array.isDynamic() ? sharedBytes : start + array.bytes()));
     }
     var localOffsets = kernel.localOffsets();
-    for (var local : kernel.locals()) {
+    for (var local : kernel.declaredLocals()) {
       int start = localOffsets.getOrDefault(local.name(), 0);
       extents.add(new Extent(local.name(), Space.LOCAL, start, start + local.bytes()));
     }

@@ -230,6 +230,9 @@ final class CallTranslator {
     if (array.space() == Access.Space.LOCAL) {
       throw refuse(Refusal.PRIVATE_ACCESS, array.name());
     }
+    if (array.space() == Access.Space.CONST) {
+      throw refuse(Refusal.TABLE_WRITE, array.name());
+    }
     var inputs = new ArrayList<Value>();
     inputs.add(to.element(array, number(arguments.get(1))));
     arguments.subList(2, arguments.size()).forEach(each -> inputs.add(number(each)));

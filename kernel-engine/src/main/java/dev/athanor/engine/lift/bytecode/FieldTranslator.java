@@ -1,9 +1,12 @@
 package dev.athanor.engine.lift.bytecode;
 
+import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Layout;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.RowsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.bytecode.JavaValue.Unconstructed;
+import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
@@ -13,14 +16,22 @@ import dev.athanor.engine.lift.refusal.Refusal;
 import java.lang.classfile.instruction.FieldInstruction;
 import java.lang.classfile.instruction.NewObjectInstruction;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Array;
 import java.lang.reflect.Field;
 import java.lang.reflect.InaccessibleObjectException;
 import java.lang.reflect.Modifier;
 import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Translates constants of classes, components of records, and the creation of records. */
 final class FieldTranslator {
+  /** The constants of a kernel that PTX can address (PTX ISA 5.1.3). */
+  private static final int MAX_TABLE_BYTES = 64 << 10;
+
   private final Translation to;
   private final MethodCode code;
 
@@ -101,8 +112,59 @@ final class FieldTranslator {
       case Double n -> new Scalar(Value.constant(ValueType.DOUBLE, n));
       case ValueLayout layout -> new Layout(element(layout));
       case Enum<?> _ -> throw refuse(Refusal.ENUM, name);
-      case null, default -> throw refuse(Refusal.STATIC_OBJECT, name);
+      case null -> throw refuse(Refusal.STATIC_OBJECT, name);
+      default -> table(value, name);
     };
+  }
+
+  private JavaValue table(Object value, String name) {
+    var type = value.getClass().getComponentType();
+    var element = element(type);
+    if (element.isPresent()) {
+      return table(element.get(), value, () -> concatenated(type, List.of(value)), name);
+    }
+    var inRow = type == null ? null : type.getComponentType();
+    var ofRows = element(inRow);
+    if (ofRows.isEmpty() || inRow == null) {
+      throw refuse(Refusal.STATIC_OBJECT, name);
+    }
+    var rows = Arrays.asList((Object[]) value);
+    int columns = rows.isEmpty() ? 0 : length(rows.getFirst());
+    if (rows.stream().anyMatch(row -> row == null || length(row) != columns)) {
+      throw refuse(Refusal.TABLE_ROWS, name);
+    }
+    var all = table(ofRows.get(), value, () -> concatenated(inRow, rows), name);
+    return new RowsRef(all, rows.size(), columns);
+  }
+
+  private static int length(@Nullable Object array) {
+    return array == null ? 0 : Array.getLength(array);
+  }
+
+  private ArrayRef table(Element element, Object array, Supplier<Object> contents, String name) {
+    var table = to.table(element, array, contents, name);
+    long bytes = to.bytes(Access.Space.CONST);
+    if (bytes > MAX_TABLE_BYTES) {
+      throw refuse(Refusal.TABLE_TOTAL, bytes);
+    }
+    return table;
+  }
+
+  /** Returns a new array with the elements of arrays. */
+  private static Object concatenated(Class<?> element, List<Object> arrays) {
+    var all = Array.newInstance(element, arrays.stream().mapToInt(Array::getLength).sum());
+    int at = 0;
+    for (var array : arrays) {
+      System.arraycopy(array, 0, all, at, Array.getLength(array));
+      at += Array.getLength(array);
+    }
+    return all;
+  }
+
+  private static Optional<Element> element(@Nullable Class<?> type) {
+    return Arrays.stream(Element.values())
+        .filter(each -> type != null && each.word().equals(type.getName()))
+        .findFirst();
   }
 
   private @Nullable Object read(FieldInstruction instruction, String name) {

@@ -216,6 +216,9 @@ final class InstructionTranslator {
     var value = number(frame.pop());
     var index = number(frame.pop());
     var array = array(frame.pop());
+    if (array.space() == Access.Space.CONST) {
+      throw refuse(Refusal.TABLE_WRITE, array.name());
+    }
     var access = new Access(array.space(), array.element());
     var address = to.element(array, index);
     var stored =

@@ -158,6 +158,9 @@ final class LoweredCalls {
           if (array.space() == Access.Space.LOCAL) {
             throw new LiftException(Refusal.PRIVATE_ACCESS, to.source(), caller, array.name());
           }
+          if (array.space() == Access.Space.CONST) {
+            throw new LiftException(Refusal.TABLE_WRITE, to.source(), caller, array.name());
+          }
           i++;
           int elements = intrinsic.signature().elements().get(operand);
           inputs.add(to.element(array, Translation.number(arguments.get(i)), elements));

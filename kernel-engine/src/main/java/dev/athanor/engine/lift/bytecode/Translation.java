@@ -19,20 +19,27 @@ import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.symbol.SourceFrame;
 import java.lang.constant.ClassDesc;
+import java.lang.reflect.Array;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The kernel being translated: where instructions are appended, and what they append. */
 final class Translation {
   private final ClassFiles classes;
   private final Graph graph;
+
+  /** The constant arrays, by the arrays of Java that they are copied from. */
+  private final IdentityHashMap<Object, ArrayVariable> tables = new IdentityHashMap<>();
+
   private final boolean checked;
   private final Set<Value> placed = new HashSet<>();
   private final List<String> callers = new ArrayList<>();
@@ -286,7 +293,7 @@ final class Translation {
   ArrayRef declare(Space space, Element element, int length) {
     var prefix = space == Space.SHARED ? PtxNames.SHARED : PtxNames.LOCAL;
     var name = length == ArrayVariable.DYNAMIC ? PtxNames.DYNAMIC : prefix + graph.arrays().size();
-    var variable = new ArrayVariable(space, name, element, length);
+    var variable = new ArrayVariable(space, name, element, length, null);
     if (!graph.arrays().contains(variable)) {
       graph.arrays().add(variable);
     }
@@ -305,6 +312,28 @@ final class Translation {
       size = Value.constant(length);
     }
     return new ArrayRef(space, element, pointer, size, name);
+  }
+
+  /**
+   * Declares an array of constants.
+   *
+   * @param array the array of Java, by which it is found again
+   * @param contents returns a copy, of one dimension
+   */
+  ArrayRef table(Element element, Object array, Supplier<Object> contents, String name) {
+    var variable =
+        tables.computeIfAbsent(
+            array,
+            _ -> {
+              var numbers = contents.get();
+              int length = Array.getLength(numbers);
+              var label = PtxNames.CONST + graph.arrays().size();
+              var declared = new ArrayVariable(Space.CONST, label, element, length, numbers);
+              graph.arrays().add(declared);
+              return declared;
+            });
+    var pointer = add(Op.ARRAY, Space.CONST.address(), variable);
+    return new ArrayRef(Space.CONST, element, pointer, Value.constant(variable.length()), name);
   }
 
   /** Returns the size of all arrays declared in a space, but for the dynamic one. */

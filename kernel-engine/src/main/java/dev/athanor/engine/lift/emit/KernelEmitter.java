@@ -12,6 +12,7 @@ import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.LaunchBounds;
 import dev.athanor.engine.ptx.Modifier;
+import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Type;
@@ -23,6 +24,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -225,17 +228,42 @@ public final class KernelEmitter {
   }
 
   private List<Variable> locals() {
-    return arrays(Access.Space.LOCAL)
-        .map(array ->
-            new Variable(
-                "",
-                Modifier.Space.LOCAL,
-                ALIGNMENT,
-                Type.B8,
-                array.name(),
-                Math.max(1, Math.toIntExact(array.bytes())),
-                List.of()))
+    var local =
+        arrays(Access.Space.LOCAL)
+            .map(array ->
+                new Variable(
+                    "",
+                    Modifier.Space.LOCAL,
+                    ALIGNMENT,
+                    Type.B8,
+                    array.name(),
+                    Math.max(1, Math.toIntExact(array.bytes())),
+                    List.of()));
+    var used =
+        graph.blocks().stream()
+            .flatMap(block -> block.body().stream())
+            .filter(value -> value.is(Op.ARRAY))
+            .map(value -> value.attribute(ArrayVariable.class))
+            .collect(Collectors.toSet());
+    return Stream.concat(
+            local, arrays(Access.Space.CONST).filter(used::contains).map(this::constant))
         .toList();
+  }
+
+  private Variable constant(ArrayVariable array) {
+    var numbers =
+        IntStream.range(0, array.length())
+            .mapToObj(i -> operands.of(array.constant(i)))
+            .map(number -> new Variable.Initializer("", false, (Immediate) number))
+            .toList();
+    return new Variable(
+        "",
+        Modifier.Space.CONST,
+        ALIGNMENT,
+        array.element().memory(),
+        array.name(),
+        Math.max(1, array.length()),
+        numbers);
   }
 
   private List<Kernel.SharedArray> shared() {

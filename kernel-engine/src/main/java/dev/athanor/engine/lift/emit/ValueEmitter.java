@@ -57,7 +57,7 @@ final class ValueEmitter {
           out.emit("mov.u32", operands.register(value), value.attribute(SpecialRegister.class));
       case ARRAY ->
           out.emit(
-              "mov.u32",
+              "mov.u" + value.type().bits(),
               operands.register(value),
               new Symbol(value.attribute(ArrayVariable.class).name()));
       case THREE_WAY -> threeWay(value);

@@ -18,11 +18,13 @@ public record Access(Space space, Element element, long offset, int count, boole
     GLOBAL,
     SHARED,
     /** The memory of a thread. */
-    LOCAL;
+    LOCAL,
+    /** Constants of the module. */
+    CONST;
 
     /** Returns the type of an address. */
     public ValueType address() {
-      return this == GLOBAL ? ValueType.LONG : ValueType.INT;
+      return this == GLOBAL || this == CONST ? ValueType.LONG : ValueType.INT;
     }
 
     /** Returns the word of PTX. */

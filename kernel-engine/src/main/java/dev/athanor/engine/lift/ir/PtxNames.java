@@ -21,6 +21,7 @@ public final class PtxNames {
   public static final String SHARED = "shared";
 
   public static final String LOCAL = "local";
+  public static final String CONST = "const";
 
   /** The only identifier that PTX predefines without a {@code %} or a dot is WARP_SZ. */
   private static final Set<String> RESERVED = Set.of("WARP_SZ", DYNAMIC);
@@ -32,7 +33,8 @@ public final class PtxNames {
    * itself where possible.
    */
   public static String encode(String name) {
-    if (RESERVED.contains(name) || name.matches("(" + SHARED + "|" + LOCAL + ")\\d+")) {
+    if (RESERVED.contains(name)
+        || name.matches("(" + SHARED + "|" + LOCAL + "|" + CONST + ")\\d+")) {
       return code(name.charAt(0)) + name.substring(1);
     }
     if (PLAIN.matcher(name).matches()) {

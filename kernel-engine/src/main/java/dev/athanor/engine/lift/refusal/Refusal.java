@@ -68,8 +68,13 @@ public enum Refusal {
       "the class file of %s cannot be read", "compile it to a class file on the class path"),
   STATIC_FIELD("the field %s is static but not final", "pass its value as a parameter"),
   STATIC_OBJECT(
-      "the constant %s is not a number",
-      "pass it as a parameter if it is an array, or use numbers"),
+      "the constant %s is not a number or an array of numbers",
+      "use numbers, or pass what it has as parameters"),
+  TABLE_TOTAL(
+      "the constant arrays of the kernel take %s bytes",
+      "use at most 65536, or an array that is passed to the kernel"),
+  TABLE_ROWS("the rows of the constant %s have different lengths", "use one flat array of numbers"),
+  TABLE_WRITE("the constant array `%s` is written", "pass it as a parameter"),
   CLOSED_PACKAGE(
       "the package of the constant %s is not open: %s", "or pass the value as a parameter"),
   STATIC_INITIALIZER("the class of %s cannot be initialized: %s", "mend its static initializer"),

@@ -1,6 +1,7 @@
 package dev.athanor.engine.lift.simplify;
 
 import dev.athanor.engine.lift.ir.Access;
+import dev.athanor.engine.lift.ir.ArrayVariable;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Relation;
@@ -43,9 +44,30 @@ public final class Simplifier {
               ? value.input(0).input(0)
               : null;
       case STORE -> store(value);
+      case LOAD -> load(value);
       case ADDRESS -> value.input(1).isConstant(0) ? value.input(0) : null;
       default -> null;
     };
+  }
+
+  /** Reads an element of a constant array. */
+  private static @Nullable Value load(Value value) {
+    var access = value.attribute(Access.class);
+    if (access.space() != Access.Space.CONST || access.count() > 1) {
+      return null;
+    }
+    var address = value.input(0);
+    long offset = access.offset();
+    if (address.is(Op.ADDRESS) && address.input(1).is(Op.CONSTANT)) {
+      offset += address.attribute(Integer.class) * address.input(1).integer();
+      address = address.input(0);
+    }
+    if (!address.is(Op.ARRAY)) {
+      return null;
+    }
+    var array = address.attribute(ArrayVariable.class);
+    long index = offset / array.element().bytes();
+    return index >= 0 && index < array.length() ? array.constant((int) index) : null;
   }
 
   private static @Nullable Value compare(Value value) {

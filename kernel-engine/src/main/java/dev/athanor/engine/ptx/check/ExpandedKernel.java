@@ -49,7 +49,7 @@ final class ExpandedKernel {
     taken.addAll(parameters);
     module.variables().forEach(v -> taken.add(v.name()));
     kernel.registers().forEach(r -> taken.add(r.name()));
-    for (var variable : kernel.locals()) {
+    for (var variable : kernel.declaredLocals()) {
       taken.add(variable.name());
       locals.add(local(variable.name(), variable.alignment(), variable.type(), variable.count()));
     }

@@ -71,7 +71,7 @@ final class NameTable {
           new Storage(Space.SHARED, bytes, array.alignment()),
           repeated);
     }
-    code.locals().forEach(v -> declare(v.name(), "variable", storage(v), repeated));
+    code.declaredLocals().forEach(v -> declare(v.name(), "variable", storage(v), repeated));
   }
 
   private void declare(
