@@ -304,17 +304,24 @@ class Refused {
   }
 
   @GpuKernel
-  static void enumConstant(int[] a) {
-    Color color = Color.RED; // refused: Refused.Color.RED belongs to an enum, whose constants are objects; use int constants (in enumConstant)
-    a[0] = color == Color.GREEN ? 1 : 0;
+  static void enumName(int[] a) {
+    a[0] = Color.RED.name().length(); // refused: Refused.Color.name has no meaning on a GPU; use static methods of yours, Math or Gpu (in enumName)
+  }
+
+  enum Operator {
+    PLUS {
+      @Override
+      int apply(int a, int b) {
+        return a + b;
+      }
+    };
+
+    abstract int apply(int a, int b);
   }
 
   @GpuKernel
-  static void enumSwitch(int[] a) {
-    switch (Color.values()[a[0]]) { // refused: Refused.Color.values belongs to an enum, whose constants are objects; use int constants (in enumSwitch)
-      case RED -> a[0] = 1;
-      case GREEN -> a[0] = 2;
-    }
+  static void enumWithMethods(int[] a) {
+    a[0] = Operator.PLUS.apply(a[1], a[2]); // refused: Refused.Operator.apply of an enum needs objects; use its constants, ordinal(), values(), comparisons, and fields that are numbers (in enumWithMethods)
   }
 
   @GpuKernel

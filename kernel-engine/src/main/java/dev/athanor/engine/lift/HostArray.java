@@ -3,7 +3,6 @@ package dev.athanor.engine.lift;
 import dev.athanor.engine.lift.ir.Element;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.Arrays;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -45,10 +44,7 @@ record HostArray(Object given, MemorySegment memory) {
 
   /** Returns the type of the elements of an array; empty if kernels have no such arrays. */
   static Optional<Element> element(@Nullable Class<?> array) {
-    var type = array == null ? null : array.getComponentType();
-    return Arrays.stream(Element.values())
-        .filter(element -> type != null && element.word().equals(type.getName()))
-        .findAny();
+    return array == null ? Optional.empty() : Element.of(array.getComponentType());
   }
 
   /** Updates an array of booleans from the memory. */

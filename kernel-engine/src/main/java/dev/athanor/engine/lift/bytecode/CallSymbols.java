@@ -2,6 +2,8 @@ package dev.athanor.engine.lift.bytecode;
 
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Boxed;
+import dev.athanor.engine.lift.bytecode.JavaValue.EnumRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.EnumValues;
 import dev.athanor.engine.lift.bytecode.JavaValue.FunctionRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Layout;
 import dev.athanor.engine.lift.bytecode.JavaValue.Mixed;
@@ -131,7 +133,7 @@ final class CallSymbols {
   /** Returns the location of a value, and removes its registers from the list. */
   private Optional<Location> location(JavaValue value, List<Register> from) {
     return switch (value) {
-      case Scalar _, Boxed _ -> Optional.of(new InRegister(from.removeFirst()));
+      case Scalar _, Boxed _, EnumRef _ -> Optional.of(new InRegister(from.removeFirst()));
       case FunctionRef function -> {
         function.captured().forEach(each -> location(each, from));
         yield Optional.empty();
@@ -147,7 +149,7 @@ final class CallSymbols {
       case SegmentRef _ ->
           Optional.of(new InMemory(Space.GLOBAL, Type.S8, from.removeFirst(), from.removeFirst()));
       case RecordRef object -> Optional.of(components(object, from));
-      case Layout _, Unconstructed _, Mixed _ -> Optional.empty();
+      case EnumValues _, Layout _, Unconstructed _, Mixed _ -> Optional.empty();
     };
   }
 

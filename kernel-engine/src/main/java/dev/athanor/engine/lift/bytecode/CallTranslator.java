@@ -4,8 +4,9 @@ import static dev.athanor.engine.lift.bytecode.Translation.number;
 
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Boxed;
+import dev.athanor.engine.lift.bytecode.JavaValue.EnumRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.EnumValues;
 import dev.athanor.engine.lift.bytecode.JavaValue.FunctionRef;
-import dev.athanor.engine.lift.bytecode.JavaValue.Layout;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.bytecode.JavaValue.SegmentRef;
@@ -17,13 +18,10 @@ import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.ArrayVariable;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Op;
-import dev.athanor.engine.lift.ir.Relation;
-import dev.athanor.engine.lift.ir.Site;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
 import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.lift.refusal.Refusal;
-import java.lang.classfile.ClassModel;
 import java.lang.classfile.Opcode;
 import java.lang.classfile.instruction.InvokeInstruction;
 import java.lang.constant.ClassDesc;
@@ -32,6 +30,7 @@ import java.lang.constant.MethodTypeDesc;
 import java.lang.reflect.AccessFlag;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -42,18 +41,21 @@ final class CallTranslator {
   private static final int DEEPEST = 64;
   private static final int MOST_CALLS = 4096;
   private static final int MAX_SHARED_BYTES = 48 << 10;
+  private static final Set<String> ENUM_METHODS = Set.of("values", "valueOf");
   private static final Set<String> OBJECT_METHODS =
       Set.of("equals(Ljava/lang/Object;)Z", "hashCode()I", "toString()Ljava/lang/String;");
   private final Translation to;
   private final MethodCode code;
   private final LoweredCalls lowered;
   private final Functions functions;
+  private final Enums enums;
 
   CallTranslator(Translation to, MethodCode code) {
     this.to = to;
     this.code = code;
     lowered = new LoweredCalls(to);
     functions = new Functions(to, this);
+    enums = new Enums(to);
   }
 
   private LiftException refuse(Refusal refusal, Object... names) {
@@ -107,7 +109,7 @@ final class CallTranslator {
         yield inline(new Callee(object.type(), callee.name, callee.type), arguments, frame);
       }
       case SegmentRef segment when callee.owner.equals(SEGMENT) -> {
-        segment(callee, segment, arguments, frame);
+        new SegmentAccesses(to, code).call(callee, segment, arguments, frame);
         yield true;
       }
       case ArrayRef _ -> throw refuse(Refusal.ARRAY_METHOD, callee.name);
@@ -115,6 +117,7 @@ final class CallTranslator {
         frame.push(functions.unbox(boxed, callee.result()));
         yield true;
       }
+      case EnumRef constant -> callEnum(callee, constant, arguments, frame);
       case FunctionRef function when functions.isBody(function, callee) ->
           functions.call(function, arguments, callee.type, frame);
       case FunctionRef function -> {
@@ -128,6 +131,29 @@ final class CallTranslator {
     };
   }
 
+  private boolean callEnum(
+      Callee callee, EnumRef constant, List<JavaValue> arguments, Frame frame) {
+    var known = enums.call(callee.name, constant, arguments);
+    if (known.isPresent()) {
+      push(frame, known.get());
+      return true;
+    }
+    if (enums.values(constant.type()).isEmpty()) {
+      throw refuse(Refusal.ENUM, callee.text());
+    }
+    arguments.addFirst(constant);
+    return inline(new Callee(constant.type(), callee.name, callee.type), arguments, frame);
+  }
+
+  /** Returns the constants of an enum, if a method returns them. */
+  private Optional<EnumValues> values(Callee callee) {
+    boolean isValues = callee.name.equals("values") && callee.type.parameterCount() == 0;
+    return to.classes()
+        .find(callee.owner)
+        .filter(model -> isValues && Enums.isEnum(model))
+        .flatMap(_ -> enums.values(callee.owner));
+  }
+
   boolean callStatic(Callee callee, List<JavaValue> arguments, boolean narrowed, Frame frame) {
     if (isNullCheck(callee.owner, callee.name)) {
       if (!callee.result().equals(ConstantDescs.CD_void)) {
@@ -137,6 +163,11 @@ final class CallTranslator {
     }
     if (Boxes.isBoxing(callee.owner, callee.name, callee.type)) {
       frame.push(new Boxed(callee.owner, number(arguments.getFirst())));
+      return true;
+    }
+    var constants = values(callee);
+    if (constants.isPresent()) {
+      frame.push(constants.get());
       return true;
     }
     var meaning = Intrinsics.find(callee.owner, callee.name, callee.type.descriptorString());
@@ -282,43 +313,6 @@ final class CallTranslator {
     return returns;
   }
 
-  private void segment(Callee callee, SegmentRef segment, List<JavaValue> arguments, Frame frame) {
-    if (callee.name.equals("byteSize")) {
-      push(frame, segment.bytes());
-      return;
-    }
-    boolean byElement = callee.name.endsWith("AtIndex");
-    if (!callee.name.startsWith("get") && !callee.name.startsWith("set")) {
-      throw refuse(Refusal.SEGMENT_METHOD, callee.text());
-    }
-    if (!(arguments.getFirst() instanceof Layout(var element))) {
-      throw refuse(Refusal.LAYOUT);
-    }
-    var index = number(arguments.get(1));
-    int size = byElement ? element.bytes() : 1;
-    var length = to.add(Op.DIV, ValueType.LONG, null, segment.bytes(), Value.constant((long) size));
-    var site =
-        byElement
-            ? new Site(Site.Kind.ELEMENTS, segment.name(), 1, to.source())
-            : new Site(Site.Kind.BYTES, segment.name(), element.bytes(), to.source());
-    to.checkRange(site, index, length);
-    var address = to.add(Op.ADDRESS, ValueType.LONG, size, segment.pointer(), index);
-    var access = new Access(Access.Space.GLOBAL, element);
-    if (callee.name.startsWith("get")) {
-      push(frame, to.add(Op.LOAD, element.value(), access, address));
-    } else {
-      var value = number(arguments.get(2));
-      to.add(
-          Op.STORE,
-          ValueType.VOID,
-          access,
-          address,
-          element == Element.BOOLEAN
-              ? to.toInt(to.compare(Relation.NE, value, Value.constant(0)))
-              : value);
-    }
-  }
-
   /** Translates the body of a method in place of its call. */
   private boolean inline(Callee callee, List<JavaValue> arguments, Frame frame) {
     var key =
@@ -341,7 +335,7 @@ final class CallTranslator {
         || (callee.owner.startsWith("java/") && !callee.owner.startsWith("java/util/function/"))) {
       throw unknown(callee);
     }
-    if (isEnum(model.get())) {
+    if (Enums.isEnum(model.get()) && ENUM_METHODS.contains(callee.name)) {
       throw refuse(Refusal.ENUM, callee.text());
     }
     if (method.get().code().isEmpty()) {
@@ -399,13 +393,6 @@ final class CallTranslator {
     return to.classes()
         .find(type)
         .filter(model -> model.flags().has(AccessFlag.INTERFACE))
-        .isPresent();
-  }
-
-  private static boolean isEnum(ClassModel model) {
-    return model
-        .superclass()
-        .filter(parent -> parent.asInternalName().equals("java/lang/Enum"))
         .isPresent();
   }
 

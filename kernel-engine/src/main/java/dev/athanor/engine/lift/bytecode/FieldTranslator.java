@@ -1,6 +1,7 @@
 package dev.athanor.engine.lift.bytecode;
 
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.EnumRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Layout;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.RowsRef;
@@ -23,7 +24,6 @@ import java.lang.reflect.Modifier;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Optional;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -50,8 +50,14 @@ final class FieldTranslator {
     switch (field.opcode()) {
       case GETSTATIC -> frame.push(constant(field, name));
       case GETFIELD -> {
+        var owner = frame.pop();
+        if (owner instanceof EnumRef constant) {
+          var value = new Enums(to).field(constant, field.name().stringValue());
+          frame.push(value.orElseThrow(() -> refuse(Refusal.INSTANCE_FIELD, name)));
+          return;
+        }
         var record =
-            switch (frame.pop()) {
+            switch (owner) {
               case RecordRef object -> object;
               case Unconstructed object -> object.constructed();
               default -> throw refuse(Refusal.INSTANCE_FIELD, name);
@@ -111,7 +117,7 @@ final class FieldTranslator {
       case Float n -> new Scalar(Value.constant(ValueType.FLOAT, n));
       case Double n -> new Scalar(Value.constant(ValueType.DOUBLE, n));
       case ValueLayout layout -> new Layout(element(layout));
-      case Enum<?> _ -> throw refuse(Refusal.ENUM, name);
+      case Enum<?> constant -> Enums.constant(constant);
       case null -> throw refuse(Refusal.STATIC_OBJECT, name);
       default -> table(value, name);
     };
@@ -119,12 +125,12 @@ final class FieldTranslator {
 
   private JavaValue table(Object value, String name) {
     var type = value.getClass().getComponentType();
-    var element = element(type);
+    var element = Element.of(type);
     if (element.isPresent()) {
       return table(element.get(), value, () -> concatenated(type, List.of(value)), name);
     }
     var inRow = type == null ? null : type.getComponentType();
-    var ofRows = element(inRow);
+    var ofRows = Element.of(inRow);
     if (ofRows.isEmpty() || inRow == null) {
       throw refuse(Refusal.STATIC_OBJECT, name);
     }
@@ -159,12 +165,6 @@ final class FieldTranslator {
       at += Array.getLength(array);
     }
     return all;
-  }
-
-  private static Optional<Element> element(@Nullable Class<?> type) {
-    return Arrays.stream(Element.values())
-        .filter(each -> type != null && each.word().equals(type.getName()))
-        .findFirst();
   }
 
   private @Nullable Object read(FieldInstruction instruction, String name) {

@@ -3,6 +3,7 @@ package dev.athanor.engine.lift.bytecode;
 import dev.athanor.engine.lift.bytecode.CallTranslator.Callee;
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Boxed;
+import dev.athanor.engine.lift.bytecode.JavaValue.EnumRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.FunctionRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
@@ -173,6 +174,8 @@ final class Functions {
       case ArrayRef array ->
           type.isArray() && type.componentType().displayName().equals(array.element().word());
       case Boxed boxed -> Boxes.isInstance(boxed.type(), internalName(type));
+      case EnumRef constant ->
+          constant.type().equals(internalName(type)) || internalName(type).equals("java/lang/Enum");
       case FunctionRef function -> function.type().equals(internalName(type));
       case RecordRef object -> type.isClassOrInterface() && isInstance(object, internalName(type));
       default -> false;

@@ -3,6 +3,7 @@ package dev.athanor.engine.lift.bytecode;
 import static dev.athanor.engine.lift.bytecode.Translation.number;
 
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.EnumValues;
 import dev.athanor.engine.lift.bytecode.JavaValue.Mixed;
 import dev.athanor.engine.lift.bytecode.JavaValue.RowsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
@@ -198,10 +199,12 @@ final class InstructionTranslator {
 
   private void row(Frame frame) {
     var index = number(frame.pop());
-    if (!(frame.pop() instanceof RowsRef array)) {
-      throw refuse(Refusal.NOT_AN_ARRAY, "an array of arrays");
-    }
-    frame.push(arrays.row(array, index));
+    frame.push(
+        switch (frame.pop()) {
+          case RowsRef array -> arrays.row(array, index);
+          case EnumValues constants -> new Enums(to).element(constants, index);
+          default -> throw refuse(Refusal.NOT_AN_ARRAY, "an array of arrays");
+        });
   }
 
   private void load(Frame frame) {
@@ -234,7 +237,11 @@ final class InstructionTranslator {
     switch (opcode) {
       case ARRAYLENGTH -> {
         var array = frame.pop();
-        return array instanceof RowsRef rows ? Value.constant(rows.rows()) : array(array).length();
+        return switch (array) {
+          case RowsRef rows -> Value.constant(rows.rows());
+          case EnumValues constants -> Value.constant(constants.length());
+          default -> array(array).length();
+        };
       }
       case FREM, DREM -> {
         return calls.remainder(frame);

@@ -70,6 +70,12 @@ sealed interface JavaValue {
       String type, String method, DirectMethodHandleDesc body, List<JavaValue> captured)
       implements JavaValue {}
 
+  /** A constant of an enum. */
+  record EnumRef(String type, Value ordinal) implements JavaValue {}
+
+  /** All constants of an enum. */
+  record EnumValues(String type, int length) implements JavaValue {}
+
   /** A {@code ValueLayout}. */
   record Layout(Element element) implements JavaValue {}
 
@@ -132,13 +138,14 @@ sealed interface JavaValue {
     return switch (this) {
       case Scalar scalar -> Stream.of(scalar.value);
       case Boxed boxed -> Stream.of(boxed.value);
+      case EnumRef constant -> Stream.of(constant.ordinal);
       case FunctionRef function -> function.captured.stream().flatMap(JavaValue::parts);
       case ArrayRef array -> Stream.of(array.pointer, array.length);
       case RowsRef array -> array.elements.parts();
       case SegmentRef segment -> Stream.of(segment.pointer, segment.bytes);
       case RecordRef object -> object.components.stream().flatMap(JavaValue::parts);
       case Unconstructed object -> object.fields.values().stream().flatMap(JavaValue::parts);
-      case Layout _, Mixed _ -> Stream.empty();
+      case EnumValues _, Layout _, Mixed _ -> Stream.empty();
     };
   }
 
@@ -147,6 +154,7 @@ sealed interface JavaValue {
     return switch (this) {
       case Scalar _ -> new Scalar(parts.next());
       case Boxed boxed -> new Boxed(boxed.type, parts.next());
+      case EnumRef constant -> new EnumRef(constant.type, parts.next());
       case FunctionRef function ->
           new FunctionRef(
               function.type, function.method, function.body, with(function.captured, parts));
@@ -162,7 +170,7 @@ sealed interface JavaValue {
         object.fields.forEach((name, each) -> fields.put(name, each.with(parts)));
         yield new Unconstructed(object.type, object.identity, fields);
       }
-      case Layout _, Mixed _ -> this;
+      case EnumValues _, Layout _, Mixed _ -> this;
     };
   }
 
@@ -182,6 +190,7 @@ sealed interface JavaValue {
     return switch (this) {
       case Scalar scalar -> other instanceof Scalar o && scalar.value.type() == o.value.type();
       case Boxed boxed -> other instanceof Boxed o && boxed.type.equals(o.type);
+      case EnumRef constant -> other instanceof EnumRef o && constant.type.equals(o.type);
       case FunctionRef function ->
           other instanceof FunctionRef o
               && function.type.equals(o.type)
@@ -204,7 +213,7 @@ sealed interface JavaValue {
           other instanceof Unconstructed o
               && object.identity.equals(o.identity)
               && object.constructed().matches(o.constructed());
-      case Layout _ -> equals(other);
+      case EnumValues _, Layout _ -> equals(other);
       case Mixed _ -> false;
     };
   }

@@ -166,20 +166,13 @@ public final class Lifter {
       if (type == MemorySegment.class) {
         found.add(new Argument(name, Argument.Kind.SEGMENT, Element.BYTE));
       } else {
-        var element = element(type.isArray() ? type.getComponentType() : type);
+        var element = Element.of(type.isArray() ? type.getComponentType() : type).orElseThrow();
         found.add(
             new Argument(
                 name, type.isArray() ? Argument.Kind.ARRAY : Argument.Kind.SCALAR, element));
       }
     }
     return found;
-  }
-
-  private static Element element(Class<?> type) {
-    return Arrays.stream(Element.values())
-        .filter(each -> each.word().equals(type.getName()))
-        .findFirst()
-        .orElseThrow();
   }
 
   private static JavaValue value(Translation to, Argument argument) {

@@ -1,5 +1,6 @@
 package dev.athanor.engine.lift.bytecode;
 
+import dev.athanor.engine.lift.bytecode.JavaValue.EnumRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Mixed;
 import dev.athanor.engine.lift.bytecode.JavaValue.Unconstructed;
 import dev.athanor.engine.lift.ir.Block;
@@ -14,6 +15,7 @@ import dev.athanor.engine.ptx.symbol.SourceFrame;
 import java.lang.classfile.TypeKind;
 import java.lang.classfile.instruction.BranchInstruction;
 import java.lang.classfile.instruction.LookupSwitchInstruction;
+import java.lang.classfile.instruction.NewObjectInstruction;
 import java.lang.classfile.instruction.ReturnInstruction;
 import java.lang.classfile.instruction.SwitchCase;
 import java.lang.classfile.instruction.TableSwitchInstruction;
@@ -245,6 +247,12 @@ final class MethodTranslator {
 
   private Value condition(BranchInstruction branch, Frame frame) {
     var word = branch.opcode().name();
+    if (word.startsWith("IF_ACMP")
+        && frame.pop() instanceof EnumRef other
+        && frame.pop() instanceof EnumRef constant) {
+      var relation = Relation.valueOf(word.substring(word.length() - 2));
+      return to.compare(relation, constant.ordinal(), other.ordinal());
+    }
     if (!word.matches("IF_ICMP..|IF(EQ|NE|LT|LE|GT|GE)")) {
       var refusal =
           switch (word) {
@@ -263,12 +271,20 @@ final class MethodTranslator {
   /** Translates a switch to a chain of comparisons. */
   private void choose(List<SwitchCase> cases, int otherwise, Frame frame) {
     var selector = Translation.number(frame.pop());
+    // javac adds a default to a switch that has all cases of an enum
+    boolean hasAll = !cases.isEmpty() && failsToMatch(otherwise);
+    int last = hasAll ? code.position(cases.getLast().target()) : otherwise;
     var ordered =
         cases.stream()
-            .filter(each -> code.position(each.target()) != otherwise)
+            .filter(each -> code.position(each.target()) != last)
             .sorted(Comparator.comparingInt(SwitchCase::caseValue))
             .toList();
-    search(selector, ordered, otherwise, frame);
+    search(selector, ordered, last, frame);
+  }
+
+  private boolean failsToMatch(int position) {
+    return code.lines().get(position).instruction() instanceof NewObjectInstruction created
+        && created.className().asInternalName().equals("java/lang/MatchException");
   }
 
   /** Finds the case by binary search, down to a few that are compared one by one. */

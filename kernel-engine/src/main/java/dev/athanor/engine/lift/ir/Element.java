@@ -1,6 +1,9 @@
 package dev.athanor.engine.lift.ir;
 
 import dev.athanor.engine.ptx.Type;
+import java.util.Arrays;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The element type of a Java array, as in memory. */
 public enum Element {
@@ -21,6 +24,13 @@ public enum Element {
     this.memory = memory;
     this.value = value;
     this.word = word;
+  }
+
+  /** Returns the element of a primitive type; empty for other types. */
+  public static Optional<Element> of(@Nullable Class<?> type) {
+    return Arrays.stream(values())
+        .filter(element -> type != null && element.word.equals(type.getName()))
+        .findFirst();
   }
 
   /** Returns the PTX type in memory. */

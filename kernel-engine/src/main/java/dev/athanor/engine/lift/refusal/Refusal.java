@@ -49,7 +49,9 @@ public enum Refusal {
       "call a static method, or a method of a record"),
   ARRAY_METHOD("`%s()` is called on an array", "use only its elements and its length"),
   RECORD_METHOD("%s needs objects", "compare or combine the components of the record"),
-  ENUM("%s belongs to an enum, whose constants are objects", "use int constants"),
+  ENUM(
+      "%s of an enum needs objects",
+      "use its constants, ordinal(), values(), comparisons, and fields that are numbers"),
   PATTERN(
       "a pattern is matched against an object, which needs classes at run time",
       "use numbers, with `if` or a switch on an int"),
