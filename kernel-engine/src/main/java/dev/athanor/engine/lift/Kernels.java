@@ -133,7 +133,18 @@ public final class Kernels {
           "%s has %d methods named `%s`; a kernel needs exactly one"
               .formatted(type.getName(), found.size(), name));
     }
-    return BY_METHOD.get(type).computeIfAbsent(found.getFirst(), JavaKernel::new);
+    return of(found.getFirst());
+  }
+
+  /**
+   * Returns the kernel of a method.
+   *
+   * @throws IllegalArgumentException if the method has no {@link GpuKernel}
+   * @throws dev.athanor.engine.lift.refusal.LiftException if the elements of the annotation are
+   *     invalid
+   */
+  public static JavaKernel of(Method method) {
+    return BY_METHOD.get(method.getDeclaringClass()).computeIfAbsent(method, JavaKernel::new);
   }
 
   /**
@@ -193,8 +204,7 @@ public final class Kernels {
     var known = BY_REFERENCE.get(reference.getClass());
     var kernel = known.get();
     if (kernel == null) {
-      var method = MethodReferences.resolve(reference);
-      kernel = BY_METHOD.get(method.getDeclaringClass()).computeIfAbsent(method, JavaKernel::new);
+      kernel = of(MethodReferences.resolve(reference));
       known.set(kernel);
     }
     return kernel;
