@@ -135,13 +135,15 @@ void main(String[] args) throws IOException, InterruptedException {
 /// service includes are links, except on Windows, where few users may create links.
 void addRepository(Path home, String version, Platform platform) throws IOException {
   Path group = Files.createDirectories(home.resolve("repository/dev/athanor"));
-  for (String module : List.of("athanor", "kernel-engine", "ops", "athanor-junit")) {
+  for (String module :
+      List.of("athanor", "kernel-engine", "ops", "athanor-junit", "athanor-maven-plugin")) {
     String name = module + "-" + version;
     Path folder = Files.createDirectories(group.resolve(module).resolve(version));
     String source =
         switch (module) {
           case "athanor" -> "..";
           case "athanor-junit" -> "../junit";
+          case "athanor-maven-plugin" -> "../maven-plugin";
           default -> "../" + module;
         };
     Files.copy(Path.of(source, "pom.xml"), folder.resolve(name + ".pom"));

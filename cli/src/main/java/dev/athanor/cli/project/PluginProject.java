@@ -144,9 +144,16 @@ public record PluginProject(
       <repositories>
         <repository>
           <id>athanor</id>
-          <url>%s</url>
+          <url>%1$s</url>
         </repository>
       </repositories>
+
+      <pluginRepositories>
+        <pluginRepository>
+          <id>athanor</id>
+          <url>%1$s</url>
+        </pluginRepository>
+      </pluginRepositories>
     """
         .formatted(repository.toUri().toString().replaceFirst("/$", ""));
   }

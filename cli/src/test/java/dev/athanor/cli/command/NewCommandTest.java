@@ -249,7 +249,11 @@ class NewCommandTest {
     var repository = Path.of("/opt/the bundle/repository");
     new PluginProject("my-op", "com.example", "0.1.0", Optional.of(repository)).write(folder);
     assertThat(Files.readString(folder.resolve("pom.xml")))
-        .contains("<url>file:///opt/the%20bundle/repository</url>");
+        .containsSubsequence(
+            "<repository>",
+            "<url>file:///opt/the%20bundle/repository</url>",
+            "<pluginRepository>",
+            "<url>file:///opt/the%20bundle/repository</url>");
     assertThat(Files.readString(folder.resolve("README.md")))
         .contains("`athanor` is `/opt/the bundle/bin/athanor`.")
         .doesNotContain("{{", "install`");
