@@ -130,7 +130,8 @@ class ArchitectureTest {
           entry("analysis", Set.of("ptx", "ptx.text", "device", "natives")),
           entry("analysis.sass", Set.of("analysis", "ptx")),
           entry("profile", Set.of("ptx", "device", "emulator", "analysis")),
-          entry("debug", Set.of("ptx", "ptx.symbol", "device", "emulator")),
+          entry("debug.expression", Set.of()),
+          entry("debug", Set.of("debug.expression", "ptx", "ptx.symbol", "device", "emulator")),
           entry("conformance", Set.of("ptx", "device", "emulator")),
           entry("nvml", Set.of("natives")));
 

@@ -25,4 +25,9 @@ final class JavaText {
       default -> Elements.text(Type.S8, bits);
     };
   }
+
+  /** Returns the text of a boxed number, letter or boolean. */
+  static String of(Object value) {
+    return value instanceof Character letter ? of("char", letter) : String.valueOf(value);
+  }
 }

@@ -2,8 +2,8 @@ package dev.athanor.cli.debug;
 
 import static dev.athanor.cli.debug.VariableContainers.variable;
 
+import dev.athanor.engine.debug.MemoryArray;
 import dev.athanor.engine.debug.StoppedState;
-import dev.athanor.engine.debug.StoppedState.MemoryArray;
 import dev.athanor.engine.debug.WarpId;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Warps;

@@ -1,6 +1,6 @@
 package dev.athanor.cli.debug;
 
-import dev.athanor.engine.debug.StoppedState.MemoryArray;
+import dev.athanor.engine.debug.MemoryArray;
 import dev.athanor.engine.debug.WarpId;
 import dev.athanor.engine.ptx.Modifier.Space;
 import java.util.regex.Pattern;

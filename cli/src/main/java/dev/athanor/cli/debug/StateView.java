@@ -3,21 +3,32 @@ package dev.athanor.cli.debug;
 import static dev.athanor.cli.debug.VariableContainers.variable;
 
 import dev.athanor.engine.debug.Elements;
+import dev.athanor.engine.debug.MemoryArray;
 import dev.athanor.engine.debug.StoppedState;
 import dev.athanor.engine.debug.StoppedState.Fragment;
 import dev.athanor.engine.debug.StoppedState.LaneValues;
-import dev.athanor.engine.debug.StoppedState.MemoryArray;
 import dev.athanor.engine.debug.WarpId;
+import dev.athanor.engine.debug.expression.Bound;
+import dev.athanor.engine.debug.expression.EvaluationException;
+import dev.athanor.engine.debug.expression.Expression;
+import dev.athanor.engine.debug.expression.Expression.Element;
+import dev.athanor.engine.debug.expression.Expression.Literal;
+import dev.athanor.engine.debug.expression.Expression.Name;
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.RegisterClass;
 import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.symbol.SourceFrame;
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
@@ -255,65 +266,96 @@ final class StateView {
   }
 
   /**
-   * Evaluates the name of a variable, register, parameter, buffer or shared array, optionally with
-   * the index of a lane or element.
+   * Evaluates an expression in the lanes of a frame. A name alone also has children.
    *
-   * @throws IllegalArgumentException if the name or index is unknown
+   * @throws IllegalArgumentException if the text is not an expression, a name is unknown, or the
+   *     expression has no value in any lane
    */
-  EvaluateResponse evaluate(String expression, @Nullable Integer id) {
+  EvaluateResponse evaluate(String text, @Nullable Integer id) {
     var warp = warp(id);
     var place = id == null ? null : find(id);
     var fragment =
         place == null || place.fragment == null ? state.fragments(warp).getFirst() : place.fragment;
     var source = place == null ? fragment.frame() : Optional.ofNullable(place.source);
-    var parts = expression.strip().split("\\[", 2);
-    var name = parts[0].strip();
-    var variable =
-        source
-            .flatMap(each -> each.find(name))
-            .map(new JavaVariables(state, containers, warp, fragment.lanes())::sideBySide)
-            .orElseGet(() -> find(name, warp, fragment.lanes()));
-    if (parts.length == 2) {
-      variable = element(variable, expression, parts[1]);
-    }
+    int lanes = fragment.lanes();
+    var expression = Expression.parse(text);
+    var found =
+        switch (expression) {
+          case Name(var name) -> find(name, source, warp, lanes);
+          case Element(Name(var name), Literal(Integer index))
+              when source.flatMap(each -> each.find(name)).isEmpty() ->
+              element(name, index, warp).map(value -> variable(text, value));
+          default -> Optional.<Variable>empty();
+        };
+    var shown =
+        found.orElseGet(
+            () -> computed(text, expression.bind(state.scope(warp, source)), warp, lanes));
     var response = new EvaluateResponse();
-    response.setResult(variable.getValue());
-    response.setType(variable.getType());
-    response.setVariablesReference(variable.getVariablesReference());
-    response.setIndexedVariables(variable.getIndexedVariables());
-    response.setMemoryReference(variable.getMemoryReference());
+    response.setResult(shown.getValue());
+    response.setType(shown.getType());
+    response.setVariablesReference(shown.getVariablesReference());
+    response.setIndexedVariables(shown.getIndexedVariables());
+    response.setMemoryReference(shown.getMemoryReference());
     return response;
   }
 
-  /** Returns the register or memory with a name. */
-  private Variable find(String name, WarpId warp, int lanes) {
-    return state
-        .register(warp, name)
-        .or(() -> state.register(warp, "%" + name))
-        .map(register -> register(register, lanes, warp))
-        .orElseGet(() ->
-            Stream.of(state.buffers(warp), state.shared(warp), state.parameters(warp))
-                .flatMap(List::stream)
-                .filter(each -> each.name().equals(name))
-                .findFirst()
-                .map(each -> array(each, warp))
-                .orElseThrow(() ->
-                    new IllegalArgumentException(
-                        "\"%s\" is not a variable, register, parameter, buffer or shared array of %s"
-                            .formatted(name, state.kernel(warp).name()))));
-  }
-
-  private Variable element(Variable of, String expression, String index) {
-    var digits = index.replaceFirst("]\\s*$", "").strip();
-    if (digits.matches("\\d{1,9}") && of.getVariablesReference() > 0) {
-      var found = variables(of.getVariablesReference(), Integer.valueOf(digits), 1);
-      if (found.length == 1) {
-        return found[0];
+  /** Returns the values of an expression; why it has none, in the lanes where it has none. */
+  private static Variable computed(String text, Bound bound, WarpId warp, int lanes) {
+    var failures = new LinkedHashSet<String>();
+    var texts = new HashMap<Integer, String>();
+    for (int left = lanes; left != 0; left &= left - 1) {
+      int lane = Integer.numberOfTrailingZeros(left);
+      try {
+        texts.put(lane, JavaText.of(bound.value(Warps.thread(warp.warp(), lane))));
+      } catch (EvaluationException e) {
+        failures.add(String.valueOf(e.getMessage()));
       }
     }
-    throw new IllegalArgumentException(
-        "\"%s\" has no such element; an index is a number from 0 to %d"
-            .formatted(
-                expression, of.getIndexedVariables() == null ? 0 : of.getIndexedVariables() - 1));
+    if (texts.isEmpty()) {
+      throw new IllegalArgumentException(failures.getFirst());
+    }
+    boolean isOne = bound.uniform() && Set.copyOf(texts.values()).size() == 1;
+    var shown =
+        variable(
+            text,
+            isOne
+                ? List.copyOf(texts.values()).getFirst()
+                : LaneText.values(lane -> texts.getOrDefault(lane, "no value"), lanes)
+                    + failures.stream().limit(1).map("; "::concat).collect(Collectors.joining()));
+    shown.setType(bound.type().word());
+    return shown;
+  }
+
+  /** Returns the variable, register or memory with a name. */
+  private Optional<Variable> find(
+      String name, Optional<SourceFrame> source, WarpId warp, int lanes) {
+    return source
+        .flatMap(each -> each.find(name))
+        .map(new JavaVariables(state, containers, warp, lanes)::sideBySide)
+        .or(() -> register(name, warp).map(each -> register(each, lanes, warp)))
+        .or(() -> memory(name, warp).map(each -> array(each, warp)));
+  }
+
+  /** Returns the text of an element of a register or memory, in the format of its type. */
+  private Optional<String> element(String name, int index, WarpId warp) {
+    var register = register(name, warp);
+    return register.isPresent()
+        ? register
+            .filter(each -> index >= 0 && index < each.bits().size())
+            .map(each -> text(each, index, warp))
+        : memory(name, warp)
+            .filter(each -> index >= 0 && index < each.count())
+            .map(each -> each.text(index));
+  }
+
+  private Optional<MemoryArray> memory(String name, WarpId warp) {
+    return Stream.of(state.buffers(warp), state.shared(warp), state.parameters(warp))
+        .flatMap(List::stream)
+        .filter(each -> each.name().equals(name))
+        .findFirst();
+  }
+
+  private Optional<LaneValues> register(String name, WarpId warp) {
+    return state.register(warp, name).or(() -> state.register(warp, "%" + name));
   }
 }

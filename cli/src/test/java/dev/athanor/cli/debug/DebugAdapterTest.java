@@ -327,9 +327,50 @@ class DebugAdapterTest {
     assertThat(client.breakpoint("/other.ptx", 3, null).getMessage())
         .isEqualTo("no instruction of the kernel is from this file");
     assertThat(client.breakpoint(path, FMA, "lane is 3").getMessage())
-        .startsWith("\"lane is 3\" is not a condition; write comparisons of lane,");
+        .isEqualTo(
+            "\"lane is 3\" is not a condition: column 6: expected an operator or the end, found \"is 3\"");
     assertThat(client.breakpoint(path, FMA, "%r99 == 3").getMessage())
-        .startsWith("the kernel has no register %r99; ");
+        .isEqualTo("the kernel has no register %r99");
+    assertThat(client.breakpoint(path, FMA, "%f2 && lane == 1").getMessage())
+        .isEqualTo("column 5: the operands of && are float and boolean; expected booleans");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"watch", "hover", "repl"})
+  void evaluatesExpressionsOfRegistersAndBuffers(String context) throws Exception {
+    client.launch(saxpy());
+    client.breakpoint(
+        Path.of(SAXPY).toAbsolutePath().toString(),
+        FMA,
+        "%r4 / 2 == 17 && x[%r4] > x[3] * 11 && (%tid.x & 1) == 1");
+    client.start();
+    int thread = client.stopped().getThreadId();
+    int id = client.frames(thread)[0].getId();
+    // the condition holds in thread 35 of the block; its warp has 8 lanes
+    assertThat(client.frames(thread)[0].getName()).endsWith("lanes 0–7");
+    assertThat(client.evaluate("%r4 % 4 + %tid.x", id, context).getResult())
+        .isEqualTo("32, 34, 36, 38, 36, 38, 40, 42");
+    var product = client.evaluate("%f0 * f1[2] + 1.5f", id, context);
+    assertThat(product.getResult()).isEqualTo("69.5 in lanes 0–7");
+    assertThat(product.getType()).isEqualTo("float");
+    assertThat(client.evaluate("x[12] / 5.0", id, context).getResult()).isEqualTo("2.4");
+    assertThat(client.evaluate("%outside ? -1 : n % 3 == 1 ? 7 : 8", id, context).getResult())
+        .isEqualTo("7 in lanes 0–7");
+    assertThat(client.evaluate("x.length << 1", id, context).getResult())
+        .isEqualTo("80 in lanes 0–7");
+    assertThat(client.evaluate("lane", id, context).getResult())
+        .isEqualTo("0, 1, 2, 3, 4, 5, 6, 7");
+    assertThat(client.evaluate("x[%r4 + 5]", id, context).getResult())
+        .isEqualTo(
+            "37.0, 38.0, 39.0, no value, no value, no value, no value, no value; x[40] is out of bounds; an index is a number from 0 to 39");
+    assertThat(failure(() -> client.evaluate("1 + %f1[20]", id, context)))
+        .isEqualTo("%f1 has no value: lane 20 has exited");
+    assertThat(failure(() -> client.evaluate("%r4 / (n - 40)", id, context)))
+        .isEqualTo("division by zero");
+    assertThat(failure(() -> client.evaluate("%tid.y + 1", id, context)))
+        .isEqualTo("the kernel does not read %tid.y");
+    assertThat(failure(() -> client.evaluate("(x[1]", id, context)))
+        .isEqualTo("column 6: expected \")\", found the end");
   }
 
   @Test
@@ -358,7 +399,7 @@ class DebugAdapterTest {
         .isEqualTo(
             "\"foo\" is not a variable, register, parameter, buffer or shared array of saxpy");
     assertThat(failure(() -> client.evaluate("x[99]", null)))
-        .isEqualTo("\"x[99]\" has no such element; an index is a number from 0 to 39");
+        .isEqualTo("x[99] is out of bounds; an index is a number from 0 to 39");
     assertThat(failure(() -> client.memory("here", 0, 4)))
         .startsWith("\"here\" is not a memory reference; write 0x1000000000 for global memory");
     assertThat(client.memory("0x10", 0, 4)).isEmpty();

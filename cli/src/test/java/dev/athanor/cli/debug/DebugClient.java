@@ -13,6 +13,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
 import org.eclipse.lsp4j.debug.ConfigurationDoneArguments;
 import org.eclipse.lsp4j.debug.EvaluateArguments;
+import org.eclipse.lsp4j.debug.EvaluateResponse;
 import org.eclipse.lsp4j.debug.InitializeRequestArguments;
 import org.eclipse.lsp4j.debug.OutputEventArguments;
 import org.eclipse.lsp4j.debug.ReadMemoryArguments;
@@ -141,6 +142,19 @@ final class DebugClient implements IDebugProtocolClient {
     arguments.setExpression(expression);
     arguments.setFrameId(frame);
     return server.evaluate(arguments).get().getResult();
+  }
+
+  /**
+   * Evaluates an expression.
+   *
+   * @param context such as {@code watch}
+   */
+  EvaluateResponse evaluate(String expression, int frame, String context) throws Exception {
+    var arguments = new EvaluateArguments();
+    arguments.setExpression(expression);
+    arguments.setFrameId(frame);
+    arguments.setContext(context);
+    return server.evaluate(arguments).get();
   }
 
   String memory(String reference, int offset, int count) throws Exception {

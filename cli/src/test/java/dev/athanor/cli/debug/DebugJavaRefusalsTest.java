@@ -22,8 +22,10 @@ class DebugJavaRefusalsTest extends JavaSessions {
             "no variable sum has a value at Waves.java:%d; those that have are x, out, alpha, doubled, n"
                 .formatted(line("int i =")));
     assertThat(client.breakpoint(path, line("int unused"), "x > 1").getMessage())
+        .isEqualTo("x is an array; write an element such as x[0]");
+    assertThat(client.breakpoint(path, line("int unused"), "x[i] > point").getMessage())
         .isEqualTo(
-            "x is a float[]; conditions compare numbers, such as its components or its length");
+            "point is a Point; expressions take numbers and booleans, such as its components or its length");
     assertThat(
             client.breakpoint(path, line("int unused"), "x.length > 1 && point.x > 1").getMessage())
         .isNull();

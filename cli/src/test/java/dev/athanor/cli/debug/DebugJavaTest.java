@@ -126,6 +126,73 @@ class DebugJavaTest extends JavaSessions {
   }
 
   @Test
+  void evaluatesExpressionsOfVariables() throws Exception {
+    client.launch(waves());
+    int thread =
+        stopAt(
+            line("int unused"),
+            "i / 4 == 2 && point.y > 2 * i - 0.5 && (doubled ? x[i] : -1) < x.length && letter == 'a'");
+    int id = top(thread).getId();
+    assertThat(client.evaluate("i[17] * (int) alpha + 1", id)).isEqualTo("1 in lanes 0–17");
+    assertThat(client.evaluate("x[i] + sum", id)).startsWith("3.0, 5.5, 8.0, ");
+    assertThat(client.evaluate("x[2] * 2", id)).isEqualTo("4.0");
+    assertThat(client.evaluate("(char) (letter + 1)", id)).isEqualTo("'b' (98) in lanes 0–17");
+    assertThat(client.evaluate("big >> 38", id)).isEqualTo("4 in lanes 0–17");
+    assertThat(client.evaluate("Math.max(point.x, 20f) - point.y", id)).startsWith("20.0, 18.0, ");
+    assertThat(client.evaluate("!doubled || n > 18", id)).isEqualTo("false in lanes 0–17");
+    assertThat(client.evaluate("x[12] > 11 ? x.length : 0", id)).isEqualTo("20 in lanes 0–17");
+    assertThat(failure(() -> client.evaluate("point + 1", id)))
+        .isEqualTo(
+            "point is a Point; expressions take numbers and booleans, such as its components or its length");
+    assertThat(failure(() -> client.evaluate("x[x.length]", id)))
+        .isEqualTo("x[20] is out of bounds; an index is a number from 0 to 19");
+    assertThat(failure(() -> client.evaluate("unused + 1", id)))
+        .isEqualTo(
+            "\"unused\" is not a variable, register, parameter, buffer or shared array of waves");
+    over(thread);
+    assertThat(client.evaluate("unused % 10", null)).startsWith("0, 7, 4, 1, 8, 5, ");
+    assertThat(client.evaluate("unused[2] + unused[i % 2]", null)).startsWith("14, 21, 14, ");
+  }
+
+  @Test
+  void aCompoundConditionStopsInItsTurn() throws Exception {
+    client.launch(waves());
+    int thread = stopAt(line("sum += scale"), "j * n + i == 37 && Math.abs(sum - 6.5f) < 0.1");
+    assertThat(client.evaluate("j", null)).isEqualTo("2 in lanes 0–17");
+    resume();
+    client.terminated();
+    assertThat(thread).isPositive();
+  }
+
+  @Test
+  void readsArraysOfAThread() throws Exception {
+    Files.writeString(
+        source,
+        Files.readString(source)
+            .replace(
+                "static void plain(",
+                """
+                @GpuKernel(blockSize = 4)
+                static void own(int[] out) {
+                  int i = Gpu.threadIdxX();
+                  int[] mine = new int[5];
+                  for (int k = 0; k < 5; k++) {
+                    mine[k] = 10 * i + k;
+                  }
+                  out[i] = mine[i];
+                }
+
+                static void plain(\
+                """));
+    compile("-g", source);
+    client.launch(request("own", "zeros:16"));
+    stopAt(line("out[i] = mine[i]"), "mine[3] == 23");
+    assertThat(client.evaluate("mine[i] + mine.length", null)).isEqualTo("5, 16, 27, 38");
+    assertThat(failure(() -> client.evaluate("mine[5]", null)))
+        .isEqualTo("mine[5] is out of bounds; an index is a number from 0 to 4");
+  }
+
+  @Test
   void stepsOverIntoOutAndBack() throws Exception {
     client.launch(waves());
     int call = line("sum += scale");
@@ -251,7 +318,11 @@ class DebugJavaTest extends JavaSessions {
     client.stopped();
     assertThat(lineOf(thread)).isEqualTo(join);
     assertThat(client.evaluate("chosen", null)).isEqualTo("10, 10, 20, 20");
-    assertThat(client.evaluate("array[3]", null)).isEqualTo("int[4]");
+    assertThat(client.evaluate("array.length + chosen", null)).isEqualTo("18, 18, 28, 24");
+    assertThat(client.evaluate("array[array.length - 1] + i", null)).isEqualTo("0, 1, 2, 3");
+    assertThat(client.evaluate("array[i * 2]", null))
+        .isEqualTo(
+            "0, 0, 0, no value; array[6] is out of bounds; an index is a number from 0 to 3");
     client.breakpoint(source.toString(), line("while"), null);
     resume();
     client.stopped();

@@ -6,8 +6,9 @@ import dev.athanor.engine.debug.Stop.Reason;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.symbol.SourceFrame;
 import dev.athanor.engine.ptx.symbol.SourceVariable;
-import dev.athanor.engine.ptx.symbol.SourceVariable.InRegister;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
@@ -69,34 +70,56 @@ public final class DebugSession implements AutoCloseable {
   }
 
   /**
-   * Checks that the names of a breakpoint's condition exist.
+   * Checks the names and types of a breakpoint's condition. The names of buffers and arrays of PTX
+   * are known only when the launch begins.
    *
-   * @throws IllegalArgumentException if one does not
+   * @throws IllegalArgumentException if a name does not exist or a type is wrong
    */
   public void check(Breakpoint breakpoint) {
     var condition = breakpoint.condition();
     if (condition == null) {
       return;
     }
+    var registers = new HashMap<String, Register>();
+    debuggee.instructions().stream()
+        .flatMap(each -> Stream.concat(each.reads().stream(), each.writes().stream()))
+        .forEach(each -> registers.put(each.name(), each));
     var frames = framesAt(breakpoint);
-    var registers =
-        debuggee.instructions().stream()
-            .flatMap(each -> Stream.concat(each.reads().stream(), each.writes().stream()))
-            .map(Register::name)
-            .toList();
-    for (var comparison : condition.comparisons()) {
-      if (Condition.INDICES.contains(comparison.name()) || registers.contains(comparison.name())) {
-        continue;
+    if (frames.isEmpty()) {
+      checkRegisters(condition, new FrameScope(registers, Optional.empty(), null));
+      return;
+    }
+    IllegalArgumentException failure = null;
+    for (var frame : frames) {
+      try {
+        condition.bind(new FrameScope(registers, Optional.of(frame), null));
+        return;
+      } catch (IllegalArgumentException e) {
+        failure = failure == null ? e : failure;
       }
-      if (!frames.isEmpty()) {
-        checkVariable(comparison.name(), frames, breakpoint);
-      } else {
-        throw new IllegalArgumentException(
-            "the kernel has no register %s; conditions compare registers, %s"
-                .formatted(
-                    comparison.name(),
-                    String.join(", ", Condition.INDICES.stream().sorted().toList())));
+    }
+    condition
+        .expression()
+        .names()
+        .filter(name -> !FrameScope.INDICES.containsKey(name) && !name.startsWith("%"))
+        .forEach(name -> checkVariable(name, frames, registers, breakpoint));
+    throw failure;
+  }
+
+  private static void checkRegisters(Condition condition, FrameScope scope) {
+    boolean hasOthers = false;
+    for (var name : condition.expression().names().toList()) {
+      try {
+        scope.find(name);
+      } catch (IllegalArgumentException e) {
+        if (name.startsWith("%")) {
+          throw new IllegalArgumentException("the kernel has no register " + name, e);
+        }
+        hasOthers = true;
       }
+    }
+    if (!hasOthers) {
+      condition.bind(scope);
     }
   }
 
@@ -109,26 +132,25 @@ public final class DebugSession implements AutoCloseable {
         .toList();
   }
 
-  private static void checkVariable(String name, List<SourceFrame> frames, Breakpoint breakpoint) {
-    var place = "%s:%d".formatted(breakpoint.file(), breakpoint.line());
-    var found = frames.stream().flatMap(frame -> frame.find(name).stream()).findFirst();
-    if (found.isEmpty()) {
-      var names =
-          frames.stream()
-              .flatMap(frame -> frame.variables().stream())
-              .map(SourceVariable::name)
-              .distinct()
-              .collect(Collectors.joining(", "));
-      throw new IllegalArgumentException(
-          "no variable %s has a value at %s; %s"
-              .formatted(
-                  name, place, names.isEmpty() ? "none has" : "those that have are " + names));
+  private static void checkVariable(
+      String name, List<SourceFrame> frames, Map<String, Register> registers, Breakpoint at) {
+    if (registers.containsKey("%" + name)
+        || frames.stream().anyMatch(frame -> frame.find(name).isPresent())) {
+      return;
     }
-    if (!(found.get().location() instanceof InRegister)) {
-      throw new IllegalArgumentException(
-          "%s is a %s; conditions compare numbers, such as its components or its length"
-              .formatted(name, found.get().type()));
-    }
+    var names =
+        frames.stream()
+            .flatMap(frame -> frame.variables().stream())
+            .map(SourceVariable::name)
+            .distinct()
+            .collect(Collectors.joining(", "));
+    throw new IllegalArgumentException(
+        "no variable %s has a value at %s:%d; %s"
+            .formatted(
+                name,
+                at.file(),
+                at.line(),
+                names.isEmpty() ? "none has" : "those that have are " + names));
   }
 
   /**

@@ -1,10 +1,13 @@
 package dev.athanor.engine.debug;
 
+import dev.athanor.engine.debug.expression.JavaType;
+import dev.athanor.engine.emulator.memory.Registers;
 import dev.athanor.engine.ptx.RegisterClass;
 import dev.athanor.engine.ptx.Type;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
+import java.util.Optional;
 
 /** The text of values in registers and memory. */
 public final class Elements {
@@ -56,6 +59,54 @@ public final class Elements {
       case B64 -> "0x%x".formatted(bits);
       case F32 -> text(Type.F32, bits);
       case F64 -> text(Type.F64, bits);
+    };
+  }
+
+  /** Returns whether a register still has the value with which a block begins. */
+  static boolean isUnwritten(RegisterClass type, long bits) {
+    return switch (type) {
+      case PRED -> false;
+      case B16, B32, F32 -> (int) bits == Registers.POISON;
+      case B64 -> bits == Registers.POISON * 0x1_0000_0001L;
+      case F64 -> bits == Double.doubleToRawLongBits(Double.NaN);
+    };
+  }
+
+  /** Returns the type of Java that holds the values of a type; a wider one for unsigned types. */
+  static Optional<JavaType> javaType(Type type) {
+    return Optional.ofNullable(
+        switch (type) {
+          case PRED -> JavaType.BOOLEAN;
+          case S8, B8 -> JavaType.BYTE;
+          case S16, B16 -> JavaType.SHORT;
+          case S32, B32, U8, U16 -> JavaType.INT;
+          case S64, B64, U32, U64 -> JavaType.LONG;
+          case F16, BF16, F32, TF32 -> JavaType.FLOAT;
+          case F64 -> JavaType.DOUBLE;
+          default -> null;
+        });
+  }
+
+  /** Returns the boxed value of {@link #javaType} that bits stand for. */
+  static Object value(Type type, long bits) {
+    return switch (type) {
+      case F16 -> Float.float16ToFloat((short) bits);
+      case BF16 -> Float.intBitsToFloat((int) bits << 16);
+      default -> value(javaType(type).orElseThrow(), bits);
+    };
+  }
+
+  /** Returns the boxed value whose bits are the lowest ones. */
+  static Object value(JavaType type, long bits) {
+    return switch (type) {
+      case BOOLEAN -> (bits & 1) != 0;
+      case BYTE -> (byte) bits;
+      case SHORT -> (short) bits;
+      case CHAR -> (char) bits;
+      case INT -> (int) bits;
+      case LONG -> bits;
+      case FLOAT -> Float.intBitsToFloat((int) bits);
+      case DOUBLE -> Double.longBitsToDouble(bits);
     };
   }
 }

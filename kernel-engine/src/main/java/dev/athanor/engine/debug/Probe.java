@@ -2,8 +2,10 @@ package dev.athanor.engine.debug;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.athanor.engine.debug.expression.Bound;
+import dev.athanor.engine.debug.expression.EvaluationException;
+import dev.athanor.engine.debug.expression.Scope;
 import dev.athanor.engine.device.Report;
-import dev.athanor.engine.device.Report.Index;
 import dev.athanor.engine.emulator.watch.BlockState;
 import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
@@ -12,7 +14,6 @@ import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.symbol.SourceFrame;
-import dev.athanor.engine.ptx.symbol.SourceVariable.InRegister;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -23,8 +24,15 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** Tells a run what the blocks of one rank do. */
-final class Probe implements Observer {
+final class Probe implements Observer, FrameScope.RunningBlock {
   private static final int NOWHERE = -1;
+
+  /**
+   * A breakpoint at an instruction.
+   *
+   * @param condition null = none
+   */
+  private record ArmedBreakpoint(Breakpoint breakpoint, @Nullable Bound condition) {}
 
   private final Run run;
   private final Observed observed;
@@ -46,7 +54,7 @@ final class Probe implements Observer {
   /** The breakpoints that {@link #byInstruction} was made for. */
   private List<Breakpoint> known = List.of();
 
-  private @Nullable List<List<Breakpoint>> byInstruction;
+  private @Nullable List<List<ArmedBreakpoint>> byInstruction;
 
   Probe(Run run, Observed observed) {
     this.run = run;
@@ -69,11 +77,13 @@ final class Probe implements Observer {
     return frames.get(number);
   }
 
-  BlockState state() {
+  @Override
+  public BlockState state() {
     return requireNonNull(state);
   }
 
-  Observed observed() {
+  @Override
+  public Observed observed() {
     return observed;
   }
 
@@ -81,7 +91,8 @@ final class Probe implements Observer {
     return geometry;
   }
 
-  long block() {
+  @Override
+  public long block() {
     return block;
   }
 
@@ -183,64 +194,63 @@ final class Probe implements Observer {
     if (byInstruction == null || !known.equals(all)) {
       known = all;
       byInstruction =
-          observed.instructions().stream()
-              .map(each -> all.stream().filter(point -> point.isAt(each.source())).toList())
+          IntStream.range(0, observed.instructions().size())
+              .mapToObj(each -> armed(each, all))
               .toList();
     }
     var here = byInstruction.get(number);
     return here.isEmpty()
-        ? here
-        : here.stream().filter(point -> holds(point.condition(), number, warp, lanes)).toList();
+        ? List.of()
+        : here.stream()
+            .filter(each -> holds(each, warp, lanes))
+            .map(ArmedBreakpoint::breakpoint)
+            .toList();
   }
 
-  private boolean holds(@Nullable Condition condition, int number, int warp, int lanes) {
-    if (condition == null) {
+  /** Returns the breakpoints at an instruction, without those whose names have no values there. */
+  private List<ArmedBreakpoint> armed(int number, List<Breakpoint> all) {
+    var found = new ArrayList<ArmedBreakpoint>();
+    for (var point : all) {
+      if (point.isAt(observed.instructions().get(number).source())) {
+        var condition = point.condition();
+        try {
+          found.add(
+              new ArmedBreakpoint(
+                  point, condition == null ? null : condition.bind(scope(frame(number)))));
+        } catch (IllegalArgumentException e) {
+          if (frame(number).isEmpty()) { // in Java, names may have values at other instructions
+            run.note(point, String.valueOf(e.getMessage()));
+          }
+        }
+      }
+    }
+    return found;
+  }
+
+  private boolean holds(ArmedBreakpoint armed, int warp, int lanes) {
+    if (armed.condition == null) {
       return true;
     }
     for (int left = lanes; left != 0; left &= left - 1) {
       int thread = Warps.firstThread(warp, left);
-      if (condition.holds(name -> value(name, number, thread))) {
-        return true;
+      try {
+        if ((boolean) armed.condition.value(thread)) {
+          return true;
+        }
+      } catch (EvaluationException e) {
+        run.note(armed.breakpoint, String.valueOf(e.getMessage()));
       }
     }
     return false;
   }
 
-  /** Returns a variable, index or register of a thread; null = there is none of this name. */
-  private @Nullable Number value(String name, int number, int thread) {
-    var variable = frame(number).flatMap(frame -> frame.find(name));
-    if (variable.isPresent()) {
-      return variable.get().location() instanceof InRegister(var register)
-          ? number(register, thread)
-          : null;
-    }
-    var inBlock = index(thread, observed.block().x(), observed.block().y());
-    var inGrid = index(block, observed.grid().x(), observed.grid().y());
-    return switch (name) {
-      case "lane" -> (long) Warps.laneOf(thread);
-      case "warp" -> (long) Warps.warpOf(thread);
-      case "thread" -> (long) thread;
-      case "thread.x" -> (long) inBlock.x();
-      case "thread.y" -> (long) inBlock.y();
-      case "thread.z" -> (long) inBlock.z();
-      case "block" -> block;
-      case "block.x" -> (long) inGrid.x();
-      case "block.y" -> (long) inGrid.y();
-      case "block.z" -> (long) inGrid.z();
-      default -> {
-        var register = registers.get(name);
-        yield register == null ? null : number(register, thread);
-      }
-    };
+  /** Returns the names that expressions can use in a frame. */
+  Scope scope(Optional<SourceFrame> frame) {
+    return new FrameScope(registers, frame, this);
   }
 
-  private Number number(Register register, int thread) {
-    return Condition.number(
-        register.registerClass(), state().registers().of(register).bits(thread));
-  }
-
-  /** Returns the index of a block in its grid, or of a thread in its block. */
-  static Index index(long number, int x, int y) {
-    return new Index((int) (number % x), (int) (number / x % y), (int) (number / x / y));
+  @Override
+  public BlockMemory memory() {
+    return new BlockMemory(observed, state(), run.buffers());
   }
 }

@@ -11,8 +11,10 @@ import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.ptx.symbol.SymbolTable;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -37,6 +39,11 @@ final class Run {
   private final Supplier<List<Breakpoint>> breakpoints;
   private final CompletableFuture<Ended> ended = new CompletableFuture<>();
   private final LinkedBlockingQueue<Goal> goals = new LinkedBlockingQueue<>();
+  private final Consumer<String> output;
+
+  /** The breakpoints whose conditions have failed. */
+  private final Set<Breakpoint> noted = new HashSet<>();
+
   private final List<NamedBuffer> buffers = new ArrayList<>();
 
   /** The blocks that run, by number. */
@@ -53,9 +60,10 @@ final class Run {
 
   /**
    * @param breakpoints those that are set now
-   * @param output receives what kernels print
+   * @param output receives what kernels print, and why conditions fail
    */
   Run(Debuggee debuggee, Supplier<List<Breakpoint>> breakpoints, Consumer<String> output) {
+    this.output = output;
     this.symbols = debuggee.symbols();
     this.breakpoints = breakpoints;
     var options =
@@ -188,6 +196,16 @@ final class Run {
     checkFinding(probe);
   }
 
+  /** Prints why a condition has no value, once for each breakpoint. */
+  void note(Breakpoint breakpoint, String failure) {
+    var condition = breakpoint.condition();
+    if (condition != null && goal.isForward() && noted.add(breakpoint)) {
+      output.accept(
+          "condition \"%s\" at %s:%d: %s\n"
+              .formatted(condition.text(), breakpoint.file(), breakpoint.line(), failure));
+    }
+  }
+
   void found(Report report) {
     finding = report;
   }
@@ -209,7 +227,7 @@ final class Run {
       return;
     }
     var grid = probe.observed().grid();
-    var index = Probe.index(probe.block(), grid.x(), grid.y());
+    var index = FrameScope.index(probe.block(), grid.x(), grid.y());
     reports.stream()
         .filter(report -> report.place().block().equals(index))
         .findFirst()

@@ -1,22 +1,18 @@
 package dev.athanor.engine.debug;
 
+import dev.athanor.engine.debug.expression.Scope;
 import dev.athanor.engine.device.Report.Index;
-import dev.athanor.engine.emulator.memory.Allocation;
 import dev.athanor.engine.emulator.memory.Registers;
 import dev.athanor.engine.emulator.watch.BlockState.Position;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.RegisterClass;
-import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.symbol.SourceFrame;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -54,41 +50,9 @@ public final class StoppedState {
     public String text(int lane, LongFunction<String> format) {
       return ((lanes >>> lane) & 1) == 0
           ? "exited"
-          : isUnwritten(lane) ? "not written" : format.apply(bits.get(lane));
-    }
-
-    /** Returns whether the register still has the value with which a block begins. */
-    private boolean isUnwritten(int lane) {
-      return switch (type) {
-        case PRED -> false;
-        case B16, B32, F32 -> bits.get(lane).intValue() == Registers.POISON;
-        case B64 -> bits.get(lane) == Registers.POISON * 0x1_0000_0001L;
-        case F64 -> bits.get(lane) == Double.doubleToRawLongBits(Double.NaN);
-      };
-    }
-  }
-
-  /**
-   * Bytes of memory as an array.
-   *
-   * @param address of the first element; an offset outside of global memory
-   */
-  public record MemoryArray(
-      String name, Space space, long address, Type element, MemorySegment bytes) {
-
-    /** Returns the number of whole elements. */
-    public long count() {
-      return bytes.byteSize() / element.bytes();
-    }
-
-    /** Returns the bits of an element, zero-extended. */
-    public long bits(long index) {
-      return Elements.bits(bytes, index * element.bytes(), element);
-    }
-
-    /** Returns the text of an element. */
-    public String text(long index) {
-      return Elements.text(element, bits(index));
+          : Elements.isUnwritten(type, bits.get(lane))
+              ? "not written"
+              : format.apply(bits.get(lane));
     }
   }
 
@@ -143,13 +107,13 @@ public final class StoppedState {
   /** Returns the index of a warp's block in its grid. */
   public Index blockIndex(WarpId warp) {
     var grid = block(warp).observed().grid();
-    return Probe.index(warp.block(), grid.x(), grid.y());
+    return FrameScope.index(warp.block(), grid.x(), grid.y());
   }
 
   /** Returns the index of a lane's thread in its block. */
   public Index threadIndex(WarpId warp, int lane) {
     var shape = block(warp).observed().block();
-    return Probe.index(Warps.thread(warp.warp(), lane), shape.x(), shape.y());
+    return FrameScope.index(Warps.thread(warp.warp(), lane), shape.x(), shape.y());
   }
 
   /** Returns the registers of a warp, in the order in which the kernel names them. */
@@ -205,43 +169,12 @@ public final class StoppedState {
 
   /** Returns the parameters of the kernel, each an array of one or more elements. */
   public List<MemoryArray> parameters(WarpId warp) {
-    var kernel = kernel(warp);
-    var memory = block(warp).state().parameters().segment();
-    var offsets = kernel.parameterOffsets();
-    return kernel.parameters().stream()
-        .map(each -> {
-          int offset = offsets.getOrDefault(each.name(), 0);
-          return new MemoryArray(
-              each.name(), Space.PARAM, offset, each.type(), memory.asSlice(offset, each.bytes()));
-        })
-        .toList();
+    return block(warp).memory().parameters();
   }
 
   /** Returns the buffers that the debuggee has named or that parameters point into. */
   public List<MemoryArray> buffers(WarpId warp) {
-    var all = new LinkedHashMap<Long, MemoryArray>();
-    var named = new LinkedHashMap<Long, Debuggee.NamedBuffer>();
-    run.buffers().forEach(each -> named.put(each.buffer().address(), each));
-    for (var parameter : parameters(warp)) {
-      if (parameter.element().bytes() == Long.BYTES && parameter.count() == 1) {
-        long pointer = Elements.bits(parameter.bytes(), 0, Type.U64);
-        var buffer = block(warp).state().buffers().find(pointer, 1);
-        if (buffer != null && !named.containsKey(buffer.address())) {
-          all.put(buffer.address(), array(parameter.name(), buffer, Type.B32));
-        }
-      }
-    }
-    named.forEach((address, each) -> {
-      var buffer = block(warp).state().buffers().find(address, 1);
-      if (buffer != null) {
-        all.put(address, array(each.name(), buffer, each.element()));
-      }
-    });
-    return List.copyOf(all.values());
-  }
-
-  private static MemoryArray array(String name, Allocation buffer, Type element) {
-    return new MemoryArray(name, Space.GLOBAL, buffer.address(), element, buffer.segment());
+    return block(warp).memory().buffers();
   }
 
   /**
@@ -252,73 +185,19 @@ public final class StoppedState {
    */
   public Optional<MemoryArray> array(
       WarpId warp, String name, Space space, Type element, long address, long length) {
-    var state = block(warp).state();
-    MemorySegment memory;
-    long offset = address;
-    if (space == Space.SHARED) {
-      memory = state.shared().segment();
-    } else {
-      var buffer = state.buffers().find(address, 1);
-      if (buffer == null) {
-        return Optional.empty();
-      }
-      memory = buffer.segment();
-      offset -= buffer.address();
-    }
-    long bytes = length * element.bytes();
-    return offset < 0 || bytes < 0 || offset + bytes > memory.byteSize()
-        ? Optional.empty()
-        : Optional.of(
-            new MemoryArray(name, space, address, element, memory.asSlice(offset, bytes)));
+    return space == Space.LOCAL
+        ? Optional.empty() // each thread has its own
+        : block(warp).memory().array(name, space, element, address, length, 0);
   }
 
   /** Returns the shared arrays of a warp's block, dynamic ones up to the end of shared memory. */
   public List<MemoryArray> shared(WarpId warp) {
-    var kernel = kernel(warp);
-    var memory = block(warp).state().shared().segment();
-    var element = sharedElement(kernel);
-    var offsets = kernel.sharedOffsets();
-    return kernel.shared().stream()
-        .map(each -> {
-          long offset = offsets.getOrDefault(each.name(), 0);
-          long bytes = each.isDynamic() ? memory.byteSize() - offset : each.bytes();
-          return new MemoryArray(
-              each.name(), Space.SHARED, offset, element, memory.asSlice(offset, bytes));
-        })
-        .toList();
-  }
-
-  /** Returns the type of the first load from shared memory or store to it, else of a word. */
-  private static Type sharedElement(Kernel kernel) {
-    return kernel
-        .instructions()
-        .filter(each ->
-            each.form().semantics() instanceof Semantics.Load
-                || each.form().semantics() instanceof Semantics.Store)
-        .filter(each -> each.opcode().contains(".shared"))
-        .flatMap(each -> typeOf(each.opcode()).stream())
-        .findFirst()
-        .orElse(Type.B32);
-  }
-
-  private static Optional<Type> typeOf(String opcode) {
-    var word = opcode.substring(opcode.lastIndexOf('.') + 1);
-    for (var type : Type.values()) {
-      if (type.word().equals(word) && type.bytes() > 0) {
-        return Optional.of(type);
-      }
-    }
-    return Optional.empty();
+    return block(warp).memory().shared();
   }
 
   /** Returns the named buffer that contains an address, and the offset there, as in {@code x+4}. */
   public Optional<String> describe(WarpId warp, long address) {
-    return buffers(warp).stream()
-        .filter(
-            each -> address >= each.address() && address < each.address() + each.bytes().byteSize())
-        .map(each ->
-            each.name() + (address == each.address() ? "" : "+" + (address - each.address())))
-        .findFirst();
+    return block(warp).memory().describe(address);
   }
 
   /**
@@ -328,26 +207,12 @@ public final class StoppedState {
    * @param address in global memory, or the offset in shared memory
    */
   public byte[] read(WarpId warp, Space space, long address, int count) {
-    var state = block(warp).state();
-    MemorySegment memory;
-    long offset;
-    if (space == Space.SHARED) {
-      memory = state.shared().segment();
-      offset = address;
-    } else {
-      var buffer = state.buffers().find(address, 1);
-      if (buffer == null) {
-        return new byte[0];
-      }
-      memory = buffer.segment();
-      offset = address - buffer.address();
-    }
-    if (offset < 0 || offset >= memory.byteSize() || count <= 0) {
-      return new byte[0];
-    }
-    return memory
-        .asSlice(offset, Math.min(count, memory.byteSize() - offset))
-        .toArray(ValueLayout.JAVA_BYTE);
+    return block(warp).memory().read(space, address, count);
+  }
+
+  /** Returns the names that expressions can use in a frame of a warp. */
+  public Scope scope(WarpId warp, Optional<SourceFrame> frame) {
+    return block(warp).scope(frame);
   }
 
   private Probe block(WarpId warp) {
