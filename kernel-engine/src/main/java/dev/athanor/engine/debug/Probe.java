@@ -218,7 +218,8 @@ final class Probe implements Observer, FrameScope.RunningBlock {
               new ArmedBreakpoint(
                   point, condition == null ? null : condition.bind(scope(frame(number)))));
         } catch (IllegalArgumentException e) {
-          if (frame(number).isEmpty()) { // in Java, names may have values at other instructions
+          if (frames.stream().allMatch(Optional::isEmpty)) {
+            // names of Java may have values at other instructions
             run.note(point, String.valueOf(e.getMessage()));
           }
         }
