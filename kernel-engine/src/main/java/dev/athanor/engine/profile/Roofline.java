@@ -11,6 +11,7 @@ import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Warps;
+import dev.athanor.engine.ptx.meaning.MatrixProduct;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -283,7 +284,9 @@ public record Roofline(
       var ceilings = gpu.ceilings();
       boolean isWgmma = instruction.form().semantics() instanceof Semantics.Wgmma;
       boolean isOpaque =
-          instruction.opcode().startsWith("wmma.") && !gpu.target().canRun(Target.SM_75);
+          instruction.form().semantics() instanceof Semantics.Warp warp
+              && warp.function() == MatrixProduct.WMMA
+              && !gpu.target().canRun(Target.SM_75);
       double rate =
           isWgmma || isOpaque ? ceilings.tensorRate(type, used) : ceilings.mmaRate(type, used);
       if (rate == 0 && type == Tensor.F64) {

@@ -181,7 +181,10 @@ public record Kernel(
 
   /** Returns whether it has {@code wmma} instructions, whose fragments have no known layout. */
   public boolean hasOpaqueProducts() {
-    return instructions().anyMatch(i -> i.form().mnemonic().equals("wmma"));
+    return instructions()
+        .map(i -> i.form().semantics())
+        .anyMatch(
+            each -> each instanceof Semantics.LoadTile || each instanceof Semantics.StoreTile);
   }
 
   /** Returns all registers of the body, in order of first appearance. */

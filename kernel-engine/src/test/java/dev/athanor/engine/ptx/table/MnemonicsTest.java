@@ -51,7 +51,7 @@ class MnemonicsTest {
           "ptx.Statement", Set.of("call"),
           // the names of Java methods
           "lift.DivergentBarriers", Set.of("barrier"),
-          "lift.bytecode.CallTranslator", Set.of("set"),
+          "lift.bytecode.SegmentAccesses", Set.of("set"),
           // modifiers of the same name
           "ptx.meaning.Collectives", Set.of("abs"),
           "ptx.meaning.MatrixProduct", Set.of("and"),
