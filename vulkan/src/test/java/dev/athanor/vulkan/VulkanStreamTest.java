@@ -245,7 +245,7 @@ class VulkanStreamTest {
         .isInstanceOf(DeviceException.LoadFailed.class)
         .hasMessage(
             "kernel increment could not be loaded: variables of a module are not supported on"
-                + " Vulkan devices");
+                + " Vulkan devices, except constant numbers");
   }
 
   @Test
