@@ -5,10 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mma;
+import dev.athanor.engine.author.OpaqueMatrix;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.Value;
-import dev.athanor.engine.author.WarpMatrix;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Statement;
@@ -452,20 +452,20 @@ class AuthoringTest {
         k -> {
           var zero = k.integer(0);
           var tile = k.shared(Type.F16, 16, 16, 24);
-          var b = tile.load(WarpMatrix.Side.B, zero, zero, false);
-          k.multiply(b, b, k.warpSum());
+          var b = tile.load(OpaqueMatrix.Side.B, zero, zero, false);
+          k.multiply(b, b, k.opaqueSum());
         },
         "AuthoringTest.java:\\d+: wmma multiplies a matrix A by a matrix B, got B and B");
     refuses(
         k ->
             k.shared(Type.F32, 16, 16, 20)
-                .load(WarpMatrix.Side.A, k.integer(0), k.integer(0), false),
+                .load(OpaqueMatrix.Side.A, k.integer(0), k.integer(0), false),
         "AuthoringTest.java:\\d+: wmma loads a tile of .f16 that is not swizzled, got a tile of .f32");
     refuses(
         k ->
             k.dynamicShared()
                 .at(k.integer(0), Type.F32, 16, 16)
-                .store(k.integer(0), k.integer(0), k.warpSum()),
+                .store(k.integer(0), k.integer(0), k.opaqueSum()),
         "AuthoringTest.java:\\d+: wmma stores a tile of .f32 that is not swizzled, got a swizzled tile of .f32");
     refuses(
         k ->

@@ -561,24 +561,24 @@ public final class KernelBuilder {
         Stream.generate(() -> accumulator(shape.sum())).limit(shape.registersSum()).toList());
   }
 
-  /** Declares a sum of products of {@link WarpMatrix}, initially 0. */
-  public WarpMatrix.Sum warpSum() {
-    return WarpMatrix.Sum.zero(emitter);
+  /** Declares a sum of products of {@link OpaqueMatrix}, initially 0. */
+  public OpaqueMatrix.Sum opaqueSum() {
+    return OpaqueMatrix.Sum.zero(emitter);
   }
 
   /**
    * Adds the product of two matrices to {@code sum} with {@code wmma}. All lanes of the warp must
    * participate.
    */
-  public void multiply(WarpMatrix.Factor a, WarpMatrix.Factor b, WarpMatrix.Sum sum) {
-    if (a.side() != WarpMatrix.Side.A || b.side() != WarpMatrix.Side.B) {
+  public void multiply(OpaqueMatrix.Factor a, OpaqueMatrix.Factor b, OpaqueMatrix.Sum sum) {
+    if (a.side() != OpaqueMatrix.Side.A || b.side() != OpaqueMatrix.Side.B) {
       throw new IllegalArgumentException(
           "%s: wmma multiplies a matrix A by a matrix B, got %s and %s"
               .formatted(BodyEmitter.here(), a.side(), b.side()));
     }
     emitter.emit(
         "wmma.mma.sync.aligned.%s.%s.%s.f32.f32"
-            .formatted(a.layout(), b.layout(), WarpMatrix.SHAPE),
+            .formatted(a.layout(), b.layout(), OpaqueMatrix.SHAPE),
         sum.registers(),
         a.registers(),
         b.registers(),

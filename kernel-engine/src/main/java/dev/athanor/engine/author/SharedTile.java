@@ -172,12 +172,12 @@ public final class SharedTile {
    *
    * @param transposed whether the rows of this tile are the columns of the factor
    */
-  public WarpMatrix.Factor load(WarpMatrix.Side side, Int row, Int column, boolean transposed) {
+  public OpaqueMatrix.Factor load(OpaqueMatrix.Side side, Int row, Int column, boolean transposed) {
     requirePlain(Type.F16, "loads");
-    var factor = WarpMatrix.Factor.of(emitter, side, transposed);
+    var factor = OpaqueMatrix.Factor.of(emitter, side, transposed);
     emitter.emit(
         "wmma.load.%s.sync.aligned.%s.%s.shared.f16"
-            .formatted(side.name().toLowerCase(Locale.ROOT), factor.layout(), WarpMatrix.SHAPE),
+            .formatted(side.name().toLowerCase(Locale.ROOT), factor.layout(), OpaqueMatrix.SHAPE),
         factor.registers(),
         at(row, column).address(),
         Immediate.of(pitch));
@@ -188,10 +188,10 @@ public final class SharedTile {
    * Stores a sum of f32. Its first element must be aligned to 32 bytes, and rows to 16 bytes. All
    * lanes of the warp must participate.
    */
-  public void store(Int row, Int column, WarpMatrix.Sum sum) {
+  public void store(Int row, Int column, OpaqueMatrix.Sum sum) {
     requirePlain(Type.F32, "stores");
     emitter.emit(
-        "wmma.store.d.sync.aligned.row.%s.shared.f32".formatted(WarpMatrix.SHAPE),
+        "wmma.store.d.sync.aligned.row.%s.shared.f32".formatted(OpaqueMatrix.SHAPE),
         at(row, column).address(),
         sum.registers(),
         Immediate.of(pitch));

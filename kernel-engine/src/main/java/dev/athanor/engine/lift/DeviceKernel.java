@@ -132,13 +132,15 @@ public final class DeviceKernel {
 
   /**
    * Enqueues a launch and does not wait for it. Failed checks are thrown by {@link
-   * KernelStream#synchronize}.
+   * KernelStream#synchronize}. A stream holds 64 checked launches: the next one first waits for
+   * them, and is not enqueued if a check of theirs failed.
    *
    * @param arguments one for each parameter of the method; a {@link DeviceArray} or {@link Buffer}
    *     for each array
    * @throws IllegalArgumentException if an argument does not match its parameter or is in memory of
    *     the host, an array that the kernel writes is passed twice, the stream belongs to another
    *     device, or the grid or block exceeds a limit
+   * @throws CheckFailedException if a check of an earlier launch failed
    * @throws DeviceException if the launch failed at once
    */
   public void launchAsync(KernelStream stream, Dim3 grid, Object... arguments) {

@@ -24,11 +24,11 @@ record HostArray(Object given, MemorySegment memory) {
       }
       return Optional.of(new HostArray(given, MemorySegment.ofArray(bytes)));
     }
-    return shared(given).map(memory -> new HostArray(given, memory));
+    return memoryOf(given).map(memory -> new HostArray(given, memory));
   }
 
   /** Returns the memory of a segment or an array; empty for booleans. */
-  static Optional<MemorySegment> shared(Object given) {
+  static Optional<MemorySegment> memoryOf(Object given) {
     return switch (given) {
       case MemorySegment segment -> Optional.of(segment);
       case byte[] array -> Optional.of(MemorySegment.ofArray(array));

@@ -113,8 +113,8 @@ final class LaunchArguments implements AutoCloseable {
     if (memory(one) == memory(other)) {
       return "are the same memory";
     }
-    return HostArray.shared(one)
-        .flatMap(memory -> HostArray.shared(other).flatMap(memory::asOverlappingSlice))
+    return HostArray.memoryOf(one)
+        .flatMap(memory -> HostArray.memoryOf(other).flatMap(memory::asOverlappingSlice))
         .map(overlap -> "overlap in %d bytes".formatted(overlap.byteSize()))
         .orElse("");
   }

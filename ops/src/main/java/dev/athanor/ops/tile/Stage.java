@@ -3,9 +3,9 @@ package dev.athanor.ops.tile;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
+import dev.athanor.engine.author.OpaqueMatrix;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
-import dev.athanor.engine.author.WarpMatrix;
 import dev.athanor.engine.author.Wide;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Type;
@@ -164,8 +164,8 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth, Instruc
    * @param first a multiple of 16
    * @param from first index along K, within the stage
    */
-  WarpMatrix.Factor factor(SharedTile stage, WarpMatrix.Side side, Int first, Int from) {
-    boolean transposed = kIsRow == (side == WarpMatrix.Side.A);
+  OpaqueMatrix.Factor factor(SharedTile stage, OpaqueMatrix.Side side, Int first, Int from) {
+    boolean transposed = kIsRow == (side == OpaqueMatrix.Side.A);
     return kIsRow
         ? stage.load(side, from, first, transposed)
         : stage.load(side, first, from, transposed);

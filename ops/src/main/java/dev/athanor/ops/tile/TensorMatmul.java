@@ -4,11 +4,11 @@ import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
+import dev.athanor.engine.author.OpaqueMatrix;
+import dev.athanor.engine.author.OpaqueMatrix.Side;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
-import dev.athanor.engine.author.WarpMatrix;
-import dev.athanor.engine.author.WarpMatrix.Side;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.tile.TensorTile.Instruction;
 import dev.athanor.ops.tile.TileScheduler.Tile;
@@ -188,9 +188,9 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   /** Multiplies with {@code wmma}. */
   private WarpSums multiplyOpaque(Producer producer, KRange range) {
     var tile = product.tile();
-    int size = WarpMatrix.SIZE;
+    int size = OpaqueMatrix.SIZE;
     int across = tile.warpN() / size;
-    var sums = Stream.generate(k::warpSum).limit((long) tile.warpM() / size * across).toList();
+    var sums = Stream.generate(k::opaqueSum).limit((long) tile.warpM() / size * across).toList();
     var ring = new Ring(k, product, range.from(), producer);
     k.loop(
         range.from(),
@@ -202,7 +202,7 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
           var stageB = product.b().at(shared, ring.full().plus(product.a().bytes()));
           for (int step = 0; step < tile.k(); step += size) {
             var from = k.integer(step);
-            var columns = new ArrayList<WarpMatrix.Factor>();
+            var columns = new ArrayList<OpaqueMatrix.Factor>();
             for (int column = 0; column < tile.warpN(); column += size) {
               var first = warpColumn().plus(column);
               columns.add(product.b().factor(stageB, Side.B, first, from));

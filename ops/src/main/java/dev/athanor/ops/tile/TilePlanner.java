@@ -1,7 +1,7 @@
 package dev.athanor.ops.tile;
 
+import dev.athanor.engine.author.OpaqueMatrix;
 import dev.athanor.engine.author.SharedTile;
-import dev.athanor.engine.author.WarpMatrix;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
@@ -206,7 +206,7 @@ public record TilePlanner(
         switch (tile.instruction()) {
           case MMA -> tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
           case WGMMA -> 0;
-          case WMMA -> (tile.warpM() + tile.warpN()) / WarpMatrix.SIZE * WarpMatrix.REGISTERS;
+          case WMMA -> (tile.warpM() + tile.warpN()) / OpaqueMatrix.SIZE * OpaqueMatrix.REGISTERS;
         };
     int held = tile.instruction() == Instruction.WMMA ? 1 : 2;
     int widened = product.factors() == Factors.WIDENED ? tile.warpN() / 8 * 4 + 8 : 0;

@@ -2,7 +2,7 @@ package dev.athanor.ops.tile;
 
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mma;
-import dev.athanor.engine.author.WarpMatrix;
+import dev.athanor.engine.author.OpaqueMatrix;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.tile.TensorTile.Instruction;
@@ -55,7 +55,7 @@ public record TileProduct(TensorTile tile, Stage a, Stage b, Mma mma, Factors fa
         switch (tile.instruction()) {
           case MMA -> Swizzle.CHUNK;
           case WGMMA -> Stage.REPEAT;
-          case WMMA -> WarpMatrix.ALIGNMENT;
+          case WMMA -> OpaqueMatrix.ALIGNMENT;
         };
     return new TensorMatmul(k, k.dynamicShared(alignment), this);
   }

@@ -3,10 +3,10 @@ package dev.athanor.ops.tile;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mma;
+import dev.athanor.engine.author.OpaqueMatrix;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
-import dev.athanor.engine.author.WarpMatrix;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,7 +27,7 @@ public final class WarpSums {
   private static final int OPAQUE_PITCH = 24;
 
   /** Bytes of shared memory per warp for {@link #of}. */
-  static final int OPAQUE_BYTES = WarpMatrix.SIZE * OPAQUE_PITCH * Float.BYTES;
+  static final int OPAQUE_BYTES = OpaqueMatrix.SIZE * OPAQUE_PITCH * Float.BYTES;
 
   private final List<MatrixFragment> parts;
   private final int across;
@@ -53,8 +53,8 @@ public final class WarpSums {
    * @param sums the sums of 16x16 elements of the warp, in row-major order
    */
   static WarpSums of(
-      KernelBuilder k, TensorTile tile, SharedTile shared, List<WarpMatrix.Sum> sums) {
-    int size = WarpMatrix.SIZE;
+      KernelBuilder k, TensorTile tile, SharedTile shared, List<OpaqueMatrix.Sum> sums) {
+    int size = OpaqueMatrix.SIZE;
     var own = shared.at(k.warp().times(OPAQUE_BYTES), Type.F32, size, size, OPAQUE_PITCH);
     var row = k.lane().div(4);
     var column = k.lane().rem(4).times(2);

@@ -10,7 +10,7 @@ import java.util.stream.IntStream;
  * the same, in the same order, in all instructions, so that a translation can map them to one
  * variable.
  */
-public sealed interface WarpMatrix {
+public sealed interface OpaqueMatrix {
 
   /** Rows, and columns. */
   int SIZE = 16;
@@ -35,7 +35,7 @@ public sealed interface WarpMatrix {
    *
    * @param transposed whether its rows in memory are its columns
    */
-  record Factor(Side side, boolean transposed, Operand.Vector registers) implements WarpMatrix {
+  record Factor(Side side, boolean transposed, Operand.Vector registers) implements OpaqueMatrix {
 
     /** Returns a factor with new registers. */
     static Factor of(BodyEmitter emitter, Side side, boolean transposed) {
@@ -49,7 +49,7 @@ public sealed interface WarpMatrix {
   }
 
   /** A sum of f32, which products are added to. */
-  record Sum(Operand.Vector registers) implements WarpMatrix {
+  record Sum(Operand.Vector registers) implements OpaqueMatrix {
 
     /** Returns a sum that is 0. */
     static Sum zero(BodyEmitter emitter) {
