@@ -21,9 +21,13 @@ final class BackwardCases {
   private static final Map<String, ?> PLAIN = Map.of();
   private static final Map<String, ?> CAUSAL = Map.of("causal", true);
 
+  /**
+   * A gradient is compared by its norm. If q had one row and one column, the gradients of two keys
+   * could cancel in the only element of dq, and the rounding of its terms exceed any tolerance.
+   */
   private static final List<AttentionSize> BACKWARD =
       List.of(
-          AttentionSize.oneHead(1, 2, 1, 1, PLAIN),
+          AttentionSize.oneHead(1, 2, 3, 1, PLAIN),
           AttentionSize.oneHead(17, 17, 19, 13, CAUSAL),
           AttentionSize.oneHead(33, 65, 36, 20, PLAIN),
           AttentionSize.oneHead(65, 63, 64, 64, CAUSAL),
