@@ -1,6 +1,6 @@
 #!/bin/sh
 # Usage: try.sh VERSION JAVA_HOME. Uses target/release as a stranger would, who has neither this checkout nor its build: Maven
-# projects for the client, its Spring Boot starter and athanor-junit; a project that `athanor new` writes; the wheel.
+# projects for the client, its Spring Boot starter, athanor-junit and the engine; a project that `athanor new` writes; the wheel.
 set -eu
 version=$1
 export JAVA_HOME="$2"
@@ -31,7 +31,7 @@ maven() {
     -Dmaven.repo.local.tail="${MAVEN_USER_HOME:-$HOME/.m2}/repository"
 }
 
-echo "The client over HTTP and gRPC on Java 17, the Spring Boot starter, and athanor-junit:"
+echo "The client over HTTP and gRPC on Java 17, the Spring Boot starter, athanor-junit, and the engine in a module:"
 cp -R "$here/projects" "$work/projects"
 maven -f "$work/projects/pom.xml" verify -Dathanor.version="$version" -Dathanor.repository="file://$release/repository" \
   -Dathanor.url="$url" -Dathanor.grpc="$grpc"

@@ -136,17 +136,21 @@ void main(String[] args) throws IOException, InterruptedException {
 void addRepository(Path home, String version, Platform platform) throws IOException {
   Path group = Files.createDirectories(home.resolve("repository/dev/athanor"));
   for (String module :
-      List.of("athanor", "kernel-engine", "ops", "athanor-junit", "athanor-maven-plugin")) {
+      List.of("athanor", "athanor-engine", "ops", "athanor-junit", "athanor-maven-plugin")) {
     String name = module + "-" + version;
     Path folder = Files.createDirectories(group.resolve(module).resolve(version));
     String source =
         switch (module) {
           case "athanor" -> "..";
+          case "athanor-engine" -> "../kernel-engine";
           case "athanor-junit" -> "../junit";
           case "athanor-maven-plugin" -> "../maven-plugin";
           default -> "../" + module;
         };
-    Files.copy(Path.of(source, "pom.xml"), folder.resolve(name + ".pom"));
+    Path flattened = Path.of(source, "target/.flattened-pom.xml");
+    Files.copy(
+        Files.exists(flattened) ? flattened : Path.of(source, "pom.xml"),
+        folder.resolve(name + ".pom"));
     Path library = home.resolve("lib").resolve(name + ".jar");
     if (Files.exists(library) && platform == Platform.WINDOWS) {
       Files.copy(library, folder.resolve(name + ".jar"));

@@ -4,13 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.testing.Programs;
 import dev.athanor.testing.TestTier;
+import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -20,6 +23,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** Runs {@link DriverChecks} with a fake driver, if a C compiler is available to build it. */
 class FakeDriverTest {
+
+  private static final String CLASS_PATH = System.getProperty("java.class.path");
 
   @TempDir static Path libraries;
 
@@ -107,9 +112,25 @@ class FakeDriverTest {
             "Absent[reason=GPUs cannot be used on Linux aarch64: JCuda has native libraries only for Linux and Windows on x86-64]");
   }
 
+  @Test
+  void namesJCudaIfOnlyTheDriverIsThere() throws IOException, InterruptedException {
+    var withoutJCuda =
+        Arrays.stream(CLASS_PATH.split(File.pathSeparator))
+            .filter(element -> !element.contains("jcuda"))
+            .collect(Collectors.joining(File.pathSeparator));
+    assertThat(java(Map.of(), withoutJCuda, "probe").output().strip())
+        .isEqualTo(
+            "Absent[reason=libcuda.so.1 was found, but JCuda is not on the class path; add org.jcuda:jcuda]");
+  }
+
   private record Ended(int status, String output) {}
 
   private Ended java(Map<String, String> environment, String check)
+      throws IOException, InterruptedException {
+    return java(environment, CLASS_PATH, check);
+  }
+
+  private Ended java(Map<String, String> environment, String classPath, String check)
       throws IOException, InterruptedException {
     var all = new HashMap<>(Map.of("LD_LIBRARY_PATH", libraries.toString()));
     all.putAll(environment);
@@ -120,7 +141,7 @@ class FakeDriverTest {
         "-XX:+UseSerialGC",
         "--enable-native-access=ALL-UNNAMED",
         "-cp",
-        System.getProperty("java.class.path"),
+        classPath,
         DriverChecks.class.getName(),
         check,
         cache.toString());

@@ -21,7 +21,7 @@ class ExampleProjectsTest {
   @TempDir private Path folder;
 
   static List<ExampleProject> kernels() throws IOException {
-    return ExampleProject.dependingOn("kernel-engine");
+    return ExampleProject.dependingOn("athanor-engine");
   }
 
   static List<ExampleProject> all() throws IOException {

@@ -157,14 +157,20 @@ public final class CudaDriver {
     try {
       JarLibraries.load(() -> JCudaDriver.setExceptionsEnabled(false)); // result codes are checked
     } catch (LinkageError e) {
-      // Its message holds two stack traces.
-      return new Absent(
-          "JCuda's native library could not be loaded on %s, although %s was found"
-              .formatted(Platform.CURRENT, LIBRARY));
+      return withoutJCuda(e);
     } catch (UncheckedIOException e) {
       return new Absent("JCuda's native library could not be loaded: " + e.getMessage());
     }
     return ask();
+  }
+
+  static Absent withoutJCuda(LinkageError e) {
+    return new Absent(
+        e instanceof NoClassDefFoundError
+            ? LIBRARY + " was found, but JCuda is not on the class path; add org.jcuda:jcuda"
+            // The error's message holds two stack traces.
+            : "JCuda's native library could not be loaded on %s, although %s was found"
+                .formatted(Platform.CURRENT, LIBRARY));
   }
 
   private static Probe ask() {
