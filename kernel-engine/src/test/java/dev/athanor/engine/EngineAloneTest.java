@@ -45,8 +45,7 @@ class EngineAloneTest {
     var output = new String(java.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
 
     assertThat(java.waitFor()).as(output).isZero();
-    assertThat(output.lines().toList())
-        .containsExactly("[2.0, 4.0, 6.0]", "emulator:0");
+    assertThat(output.lines().toList()).containsExactly("[2.0, 4.0, 6.0]", "emulator:0");
   }
 
   private static List<String> command() throws Exception {

@@ -50,6 +50,40 @@ class JavaKernelsOnVulkanTest {
     }
   }
 
+  /** Threads of one warp take turns, at most a thousand times. */
+  @GpuKernel(blockSize = 4)
+  static void takeTurns(int[] turn, double[] sums, float[] numbers) {
+    int[] shared = Gpu.sharedInts(4);
+    int i = Gpu.threadIdxX();
+    Gpu.storeRelaxed(shared, i, 5);
+    Gpu.barrier();
+    boolean waits = true;
+    for (int attempt = 0; attempt < 1000 && waits; attempt++) {
+      if (Gpu.loadAcquire(turn, 0) == i) {
+        sums[i] = (i == 0 ? 0 : sums[i - 1]) + Gpu.loadRelaxed(shared, i);
+        Gpu.storeRelaxed(numbers, i, Gpu.loadAcquire(numbers, i) + i);
+        Gpu.storeRelease(turn, 0, i + 1);
+        waits = false;
+      }
+    }
+  }
+
+  @Test
+  void loadsAndStoresInOrder() {
+    try (var device = TestDevice.open()) {
+      var turn = new int[1];
+      var sums = new double[4];
+      var numbers = new float[] {1, 1, 1, 1};
+      Kernels.of(JavaKernelsOnVulkanTest::takeTurns)
+          .on(device)
+          .checked(false)
+          .launch(1, turn, sums, numbers);
+      assertThat(turn).containsExactly(4);
+      assertThat(sums).containsExactly(5, 10, 15, 20);
+      assertThat(numbers).containsExactly(1, 2, 3, 4);
+    }
+  }
+
   @GpuKernel(blockSize = 64)
   static void add(int[] from, int[] to, int increment) {
     int i = Gpu.threadIdxX() + Gpu.blockIdxX() * Gpu.blockDimX();

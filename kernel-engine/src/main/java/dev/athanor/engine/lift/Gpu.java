@@ -18,8 +18,9 @@ import java.util.function.IntConsumer;
  * Warps are formed from 32 consecutive threads of a block, x fastest, then y, then z; the last warp
  * of a block may have fewer.
  *
- * <p>Atomics are relaxed, with the scope of the device for arrays of the kernel's parameters and of
- * the block for shared arrays. They return the old value.
+ * <p>Atomics are relaxed unless they say otherwise, with the scope of the device for arrays of the
+ * kernel's parameters and of the block for shared arrays. Those that change an element return its
+ * old value.
  */
 public final class Gpu {
 
@@ -640,6 +641,92 @@ public final class Gpu {
   public static double atomicCompareAndSet(
       double[] array, int index, double expected, double value) {
     return HostAtomics.compareAndSet(array, index, expected, value);
+  }
+
+  /**
+   * Returns an element that other threads may write meanwhile: a loop reads it again in each turn.
+   * PTX: {@code ld.relaxed}.
+   */
+  public static int loadRelaxed(int[] array, int index) {
+    return HostAtomics.loadRelaxed(array, index);
+  }
+
+  /** As {@link #loadRelaxed(int[], int)}, for {@code long}. */
+  public static long loadRelaxed(long[] array, int index) {
+    return HostAtomics.loadRelaxed(array, index);
+  }
+
+  /** As {@link #loadRelaxed(int[], int)}, for {@code float}. */
+  public static float loadRelaxed(float[] array, int index) {
+    return HostAtomics.loadRelaxed(array, index);
+  }
+
+  /** As {@link #loadRelaxed(int[], int)}, for {@code double}. */
+  public static double loadRelaxed(double[] array, int index) {
+    return HostAtomics.loadRelaxed(array, index);
+  }
+
+  /**
+   * Returns an element. If {@link #storeRelease(int[], int, int)} wrote it, what its thread wrote
+   * before is visible after this call. PTX: {@code ld.acquire}.
+   */
+  public static int loadAcquire(int[] array, int index) {
+    return HostAtomics.loadAcquire(array, index);
+  }
+
+  /** As {@link #loadAcquire(int[], int)}, for {@code long}. */
+  public static long loadAcquire(long[] array, int index) {
+    return HostAtomics.loadAcquire(array, index);
+  }
+
+  /** As {@link #loadAcquire(int[], int)}, for {@code float}. */
+  public static float loadAcquire(float[] array, int index) {
+    return HostAtomics.loadAcquire(array, index);
+  }
+
+  /** As {@link #loadAcquire(int[], int)}, for {@code double}. */
+  public static double loadAcquire(double[] array, int index) {
+    return HostAtomics.loadAcquire(array, index);
+  }
+
+  /** Writes an element that other threads may read or write meanwhile. PTX: {@code st.relaxed}. */
+  public static void storeRelaxed(int[] array, int index, int value) {
+    HostAtomics.storeRelaxed(array, index, value);
+  }
+
+  /** As {@link #storeRelaxed(int[], int, int)}, for {@code long}. */
+  public static void storeRelaxed(long[] array, int index, long value) {
+    HostAtomics.storeRelaxed(array, index, value);
+  }
+
+  /** As {@link #storeRelaxed(int[], int, int)}, for {@code float}. */
+  public static void storeRelaxed(float[] array, int index, float value) {
+    HostAtomics.storeRelaxed(array, index, value);
+  }
+
+  /** As {@link #storeRelaxed(int[], int, int)}, for {@code double}. */
+  public static void storeRelaxed(double[] array, int index, double value) {
+    HostAtomics.storeRelaxed(array, index, value);
+  }
+
+  /** Writes an element after everything that this thread wrote before. PTX: {@code st.release}. */
+  public static void storeRelease(int[] array, int index, int value) {
+    HostAtomics.storeRelease(array, index, value);
+  }
+
+  /** As {@link #storeRelease(int[], int, int)}, for {@code long}. */
+  public static void storeRelease(long[] array, int index, long value) {
+    HostAtomics.storeRelease(array, index, value);
+  }
+
+  /** As {@link #storeRelease(int[], int, int)}, for {@code float}. */
+  public static void storeRelease(float[] array, int index, float value) {
+    HostAtomics.storeRelease(array, index, value);
+  }
+
+  /** As {@link #storeRelease(int[], int, int)}, for {@code double}. */
+  public static void storeRelease(double[] array, int index, double value) {
+    HostAtomics.storeRelease(array, index, value);
   }
 
   /**

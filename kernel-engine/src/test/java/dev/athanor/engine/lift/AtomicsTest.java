@@ -10,6 +10,7 @@ import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import java.util.Arrays;
 import java.util.Random;
+import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 
 /** Atomic operations in plain Java and on the emulator. */
@@ -49,6 +50,47 @@ class AtomicsTest {
     Gpu.atomicAdd(seen, Gpu.atomicIncrement(counts, 0, 6), 1);
     Gpu.atomicDecrement(counts, 1, 6);
     Gpu.atomicIncrement(counts, 2, -2); // unsigned: 2^32 - 2
+  }
+
+  /** Each thread waits for the one before it, and reads plainly what that one wrote plainly. */
+  @GpuKernel(blockSize = THREADS)
+  static void chain(int[] turns, double[] sums, long[] numbers, float[] last) {
+    int[] shared = Gpu.sharedInts(THREADS);
+    int i = threadIdxX();
+    Gpu.storeRelaxed(shared, i, 3 * i);
+    Gpu.storeRelaxed(sums, i, 0.5);
+    Gpu.barrier();
+    boolean waits = true;
+    while (waits) {
+      if (Gpu.loadAcquire(turns, 0) == i) {
+        sums[i] += i == 0 ? 0 : sums[i - 1];
+        Gpu.storeRelaxed(numbers, i, Gpu.loadRelaxed(shared, i) + 1L);
+        Gpu.storeRelaxed(last, 0, Gpu.loadRelaxed(last, 0) + i);
+        Gpu.storeRelease(turns, 0, i + 1);
+        waits = false;
+      }
+    }
+  }
+
+  @Test
+  void whatAThreadReleasesOthersAcquire() {
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL))) {
+      checkChain(Kernels.of(AtomicsTest.class, "chain").on(device)::launch);
+      assertThat(Kernels.of(AtomicsTest.class, "chain").module(false).toString())
+          .contains("ld.acquire.gpu.global.s32", "ld.relaxed.cta.shared.s32")
+          .contains("st.release.gpu.global.s32", "st.relaxed.gpu.global.f64");
+    }
+    checkChain(Kernels.of(AtomicsTest.class, "chain").inJava()::launch);
+  }
+
+  private static void checkChain(BiConsumer<Integer, Object[]> launch) {
+    var sums = new double[THREADS];
+    var numbers = new long[THREADS];
+    var last = new float[1];
+    launch.accept(1, new Object[] {new int[1], sums, numbers, last});
+    assertThat(sums[THREADS - 1]).isEqualTo(THREADS / 2.0);
+    assertThat(numbers).startsWith(1, 4, 7).endsWith(3 * THREADS - 2);
+    assertThat(last).containsExactly(THREADS * (THREADS - 1) / 2f);
   }
 
   @Test

@@ -5,10 +5,13 @@ import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.vulkan.flow.UnsupportedKernelException;
+import java.util.List;
 import java.util.function.UnaryOperator;
 
-/** The instructions {@code atom} and {@code red}. */
+/** The instructions {@code atom} and {@code red}, and loads and stores with a memory order. */
 final class Atomics {
+
+  private static final List<String> ORDERS = List.of("relaxed", "acquire", "release", "volatile");
 
   private final Frame frame;
   private final Code code;
@@ -20,6 +23,66 @@ final class Atomics {
     this.memory = memory;
   }
 
+  /** Returns whether a load or store of one number must not be omitted, repeated or split. */
+  static boolean isOrdered(Instruction i) {
+    return ORDERS.stream().anyMatch(i.modifiers()::has)
+        && i.modifiers().type().orElseThrow().bits() >= 32
+        && !i.modifiers().has("local")
+        && i.operands().stream().noneMatch(Operand.Vector.class::isInstance);
+  }
+
+  void load(Instruction i) {
+    var type = i.modifiers().type().orElseThrow();
+    var word = word(i, type);
+    int value =
+        code.result(
+            Spirv.ATOMIC_LOAD,
+            code.module.scalar(word),
+            memory.atomicPointer(i, 1, word),
+            code.module.word(scope(i, 1)),
+            code.module.word(0));
+    if (i.modifiers().has("acquire")) {
+      fence(i, 1);
+    }
+    frame.store(i.operands().getFirst(), new Value(value, word), type);
+  }
+
+  void store(Instruction i) {
+    var type = i.modifiers().type().orElseThrow();
+    var value = frame.bits(i.operands().get(1), type);
+    if (i.modifiers().has("release")) {
+      fence(i, 0);
+    }
+    code.effect(
+        Spirv.ATOMIC_STORE,
+        memory.atomicPointer(i, 0, word(i, type)),
+        code.module.word(scope(i, 0)),
+        code.module.word(0),
+        value.id());
+  }
+
+  /** Orders accesses as an acquiring load or a releasing store does, on the side where it is. */
+  private void fence(Instruction i, int address) {
+    code.effect(Spirv.MEMORY_BARRIER, code.module.word(scope(i, address)), code.module.ordered());
+  }
+
+  private static int scope(Instruction i, int address) {
+    return Memory.space(i, address) == Space.GLOBAL ? Spirv.DEVICE_SCOPE : Spirv.WORKGROUP_SCOPE;
+  }
+
+  private Scalar word(Instruction i, Type type) {
+    if (type.bits() < 64) {
+      return Scalar.U32;
+    }
+    if (!frame.features.int64Atomics()) {
+      throw new UnsupportedKernelException(
+          "it has %s, which needs a device with atomic operations of 64 bits"
+              .formatted(i.opcode()));
+    }
+    code.module.capability(Spirv.INT64_ATOMICS);
+    return Scalar.U64;
+  }
+
   void update(Instruction i, boolean returnsOld) {
     var type = i.modifiers().type().orElseThrow();
     int address = returnsOld ? 1 : 0;
@@ -27,18 +90,9 @@ final class Atomics {
     if (operand instanceof Operand.Vector || type.bits() < 32) {
       throw unsupported(i);
     }
-    var word = type.bits() == 64 ? Scalar.U64 : Scalar.U32;
-    if (word == Scalar.U64) {
-      if (!frame.features.int64Atomics()) {
-        throw new UnsupportedKernelException(
-            "it has %s, which needs a device with atomic operations of 64 bits"
-                .formatted(i.opcode()));
-      }
-      code.module.capability(Spirv.INT64_ATOMICS);
-    }
+    var word = word(i, type);
     int pointer = memory.atomicPointer(i, address, word);
-    int scope =
-        Memory.space(i, address) == Space.GLOBAL ? Spirv.DEVICE_SCOPE : Spirv.WORKGROUP_SCOPE;
+    int scope = scope(i, address);
     var value = frame.bits(operand, type);
     int opcode = opcode(i, type);
     Value old;

@@ -84,7 +84,9 @@ final class Instructions {
   private void single(Instruction i) {
     switch (i.form().semantics()) {
       case Semantics.Pure pure -> computation.compute(i, pure);
+      case Semantics.Load _ when Atomics.isOrdered(i) -> atomics.load(i);
       case Semantics.Load _ -> memory.load(i);
+      case Semantics.Store _ when Atomics.isOrdered(i) -> atomics.store(i);
       case Semantics.Store _ -> memory.store(i);
       case Semantics.Atomic atomic -> atomics.update(i, atomic.returnsOld());
       case Semantics.Fence(FenceKind kind) -> {

@@ -98,6 +98,8 @@ final class Spirv {
   static final int BIT_COUNT = 205;
   static final int CONTROL_BARRIER = 224;
   static final int MEMORY_BARRIER = 225;
+  static final int ATOMIC_LOAD = 227;
+  static final int ATOMIC_STORE = 228;
   static final int ATOMIC_EXCHANGE = 229;
   static final int ATOMIC_COMPARE_EXCHANGE = 230;
   static final int ATOMIC_I_ADD = 234;

@@ -131,6 +131,7 @@ final class SmallKernels {
           // shared memory
           "st.shared.b64 [%at], %la; bar.sync 0; xor.b32 %e, %at, 504; ld.shared.b64 %ld, [%e]; ld.shared.b32 %d, [%e+4];",
           "st.shared.b8 [%at+3], %a; st.shared.b16 [%at], %hb; st.shared.b8 [%at+2], 17; bar.sync 0; ld.shared.s16 %d, [%at+2]; ld.shared.u8 %ld, [%at];",
+          "st.relaxed.cta.shared.b32 [%at], %a; bar.sync 0; xor.b32 %e, %at, 8; ld.acquire.cta.shared.b32 %d, [%e]; st.release.gpu.global.u32 [%to], %a; ld.relaxed.gpu.global.f32 %e, [%to]; cvt.u64.u32 %ld, %e; st.volatile.global.b32 [%to+8], %d; ld.volatile.global.b32 %d, [%to+8];",
           "st.shared.v2.b32 [%at], {%a, %b}; bar.sync 0; ld.shared.v4.u8 {%d, %e, _, %f}, [%at]; add.u32 %d, %d, %e; cvt.u64.u32 %ld, %f;",
           // local memory
           "st.local.b64 [stack+8], %la; st.local.b16 [stack+10], %hb; ld.local.b64 %ld, [stack+8]; ld.local.s8 %d, [stack+11];",

@@ -268,7 +268,9 @@ final class CallTranslator {
     inputs.add(to.element(array, number(arguments.get(1))));
     arguments.subList(2, arguments.size()).forEach(each -> inputs.add(number(each)));
     var intrinsic = Atomics.intrinsic(operation, array.space(), array.element());
-    push(frame, to.add(Op.CALL, array.element().value(), intrinsic, inputs.toArray(Value[]::new)));
+    var result = Atomics.isStore(operation) ? ValueType.VOID : array.element().value();
+    var call = to.add(Op.CALL, result, intrinsic, inputs.toArray(Value[]::new));
+    push(frame, result == ValueType.VOID ? null : call);
   }
 
   private ArrayRef shared(Element element, int length) {

@@ -2,13 +2,13 @@ package dev.athanor.engine.lift.host;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.concurrent.locks.LockSupport;
 
 /**
- * Atomic operations on elements of arrays; each returns the old value. A thread that polls, since
- * its operation changes nothing, lets others run first: virtual threads are not preempted.
+ * Atomic operations on elements of arrays; those that change an element return its old value. A
+ * thread that polls, since its operation changes nothing, lets others run first: virtual threads
+ * are not preempted.
  */
-@SuppressWarnings(
-    "ThreadPriorityCheck") // a thread that waits for others in a loop must let them run
 public final class HostAtomics {
   private static final VarHandle INTS = MethodHandles.arrayElementVarHandle(int[].class);
   private static final VarHandle LONGS = MethodHandles.arrayElementVarHandle(long[].class);
@@ -17,16 +17,24 @@ public final class HostAtomics {
 
   private HostAtomics() {}
 
+  /**
+   * Waits for a moment. After a mere {@link Thread#yield}, the threads that a carrier has resumed
+   * before would go first, so that polling threads could keep all others from ever running.
+   */
+  private static void letOthersRun() {
+    LockSupport.parkNanos(1);
+  }
+
   public static int add(int[] array, int index, int value) {
     if (value == 0) {
-      Thread.yield();
+      letOthersRun();
     }
     return (int) INTS.getAndAdd(array, index, value);
   }
 
   public static long add(long[] array, int index, long value) {
     if (value == 0) {
-      Thread.yield();
+      letOthersRun();
     }
     return (long) LONGS.getAndAdd(array, index, value);
   }
@@ -41,28 +49,28 @@ public final class HostAtomics {
 
   public static int and(int[] array, int index, int value) {
     if (value == -1) {
-      Thread.yield();
+      letOthersRun();
     }
     return (int) INTS.getAndBitwiseAnd(array, index, value);
   }
 
   public static long and(long[] array, int index, long value) {
     if (value == -1) {
-      Thread.yield();
+      letOthersRun();
     }
     return (long) LONGS.getAndBitwiseAnd(array, index, value);
   }
 
   public static int or(int[] array, int index, int value) {
     if (value == 0) {
-      Thread.yield();
+      letOthersRun();
     }
     return (int) INTS.getAndBitwiseOr(array, index, value);
   }
 
   public static long or(long[] array, int index, long value) {
     if (value == 0) {
-      Thread.yield();
+      letOthersRun();
     }
     return (long) LONGS.getAndBitwiseOr(array, index, value);
   }
@@ -78,7 +86,7 @@ public final class HostAtomics {
   public static int exchange(int[] array, int index, int value) {
     int old = (int) INTS.getAndSet(array, index, value);
     if (old == value) {
-      Thread.yield();
+      letOthersRun();
     }
     return old;
   }
@@ -86,7 +94,7 @@ public final class HostAtomics {
   public static long exchange(long[] array, int index, long value) {
     long old = (long) LONGS.getAndSet(array, index, value);
     if (old == value) {
-      Thread.yield();
+      letOthersRun();
     }
     return old;
   }
@@ -146,7 +154,7 @@ public final class HostAtomics {
   public static int compareAndSet(int[] array, int index, int expected, int value) {
     int old = (int) INTS.compareAndExchange(array, index, expected, value);
     if (old != expected) {
-      Thread.yield();
+      letOthersRun();
     }
     return old;
   }
@@ -154,7 +162,7 @@ public final class HostAtomics {
   public static long compareAndSet(long[] array, int index, long expected, long value) {
     long old = (long) LONGS.compareAndExchange(array, index, expected, value);
     if (old != expected) {
-      Thread.yield();
+      letOthersRun();
     }
     return old;
   }
@@ -163,7 +171,7 @@ public final class HostAtomics {
   public static float compareAndSet(float[] array, int index, float expected, float value) {
     float old = (float) FLOATS.compareAndExchange(array, index, expected, value);
     if (Float.floatToRawIntBits(old) != Float.floatToRawIntBits(expected)) {
-      Thread.yield();
+      letOthersRun();
     }
     return old;
   }
@@ -172,7 +180,7 @@ public final class HostAtomics {
   public static double compareAndSet(double[] array, int index, double expected, double value) {
     double old = (double) DOUBLES.compareAndExchange(array, index, expected, value);
     if (Double.doubleToRawLongBits(old) != Double.doubleToRawLongBits(expected)) {
-      Thread.yield();
+      letOthersRun();
     }
     return old;
   }
@@ -199,5 +207,77 @@ public final class HostAtomics {
       }
       old = found;
     }
+  }
+
+  public static int loadRelaxed(int[] array, int index) {
+    letOthersRun();
+    return (int) INTS.getOpaque(array, index);
+  }
+
+  public static long loadRelaxed(long[] array, int index) {
+    letOthersRun();
+    return (long) LONGS.getOpaque(array, index);
+  }
+
+  public static float loadRelaxed(float[] array, int index) {
+    letOthersRun();
+    return (float) FLOATS.getOpaque(array, index);
+  }
+
+  public static double loadRelaxed(double[] array, int index) {
+    letOthersRun();
+    return (double) DOUBLES.getOpaque(array, index);
+  }
+
+  public static int loadAcquire(int[] array, int index) {
+    letOthersRun();
+    return (int) INTS.getAcquire(array, index);
+  }
+
+  public static long loadAcquire(long[] array, int index) {
+    letOthersRun();
+    return (long) LONGS.getAcquire(array, index);
+  }
+
+  public static float loadAcquire(float[] array, int index) {
+    letOthersRun();
+    return (float) FLOATS.getAcquire(array, index);
+  }
+
+  public static double loadAcquire(double[] array, int index) {
+    letOthersRun();
+    return (double) DOUBLES.getAcquire(array, index);
+  }
+
+  public static void storeRelaxed(int[] array, int index, int value) {
+    INTS.setOpaque(array, index, value);
+  }
+
+  public static void storeRelaxed(long[] array, int index, long value) {
+    LONGS.setOpaque(array, index, value);
+  }
+
+  public static void storeRelaxed(float[] array, int index, float value) {
+    FLOATS.setOpaque(array, index, value);
+  }
+
+  public static void storeRelaxed(double[] array, int index, double value) {
+    DOUBLES.setOpaque(array, index, value);
+  }
+
+  public static void storeRelease(int[] array, int index, int value) {
+    INTS.setRelease(array, index, value);
+  }
+
+  public static void storeRelease(long[] array, int index, long value) {
+    LONGS.setRelease(array, index, value);
+  }
+
+  public static void storeRelease(float[] array, int index, float value) {
+    FLOATS.setRelease(array, index, value);
+  }
+
+  public static void storeRelease(double[] array, int index, double value) {
+    DOUBLES.setRelease(array, index, value);
   }
 }

@@ -11,8 +11,13 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 
-/** Atomic read-modify-write operations on an element of an array; relaxed. */
+/**
+ * Atomic operations on an element of an array: read-modify-write operations, which are relaxed, and
+ * loads and stores with a memory order.
+ */
 public final class Atomics {
+  private static final String LOAD = "ld.";
+  private static final String STORE = "st.";
   private static final Intrinsic.Signature WRITES_FIRST_INPUT =
       new Intrinsic.Signature(List.of(), List.of(), List.of(), Set.of(0));
 
@@ -20,18 +25,54 @@ public final class Atomics {
 
   /**
    * Returns an atomic operation. Its inputs are the address and the operands; its result is the old
-   * value.
+   * value, except for stores, which have none.
    *
-   * @param operation the word in PTX, such as {@code add}
+   * @param operation the word in PTX, such as {@code add}, or an instruction and its memory order,
+   *     such as {@code ld.acquire}
    */
   public static Intrinsic intrinsic(String operation, Space space, Element element) {
     var place = space.name().toLowerCase(Locale.ROOT);
+    if (operation.startsWith(LOAD) || isStore(operation)) {
+      return ordered(
+          "%s.%s.%s.%s"
+              .formatted(
+                  operation,
+                  space == Space.SHARED ? "cta" : "gpu",
+                  place,
+                  element.memory().word()));
+    }
     var opcode = ".%s.%s.%s".formatted(place, operation, type(operation, element));
     return new Intrinsic(
             "atomic" + opcode,
             Effect.WRITE,
             (out, result, inputs) -> emit(opcode, operation, out, result, inputs))
         .with(WRITES_FIRST_INPUT);
+  }
+
+  /** Returns whether an operation only writes. */
+  public static boolean isStore(String operation) {
+    return operation.startsWith(STORE);
+  }
+
+  private static Intrinsic ordered(String opcode) {
+    return isStore(opcode)
+        ? new Intrinsic(
+                opcode,
+                Effect.WRITE,
+                (out, _, inputs) -> out.emit(opcode, address(inputs), inputs.get(1)))
+            .with(WRITES_FIRST_INPUT)
+        : new Intrinsic(
+            opcode,
+            Effect.WRITE, // it may not move
+            (out, result, inputs) ->
+                out.emit(
+                    opcode,
+                    result instanceof Operand.Sink ? out.register(typeOf(opcode)) : result,
+                    address(inputs)));
+  }
+
+  private static Operand.Address address(List<Operand> inputs) {
+    return new Operand.Address(inputs.getFirst(), 0);
   }
 
   private static String type(String operation, Element element) {
@@ -46,7 +87,7 @@ public final class Atomics {
 
   private static void emit(
       String opcode, String operation, Instructions out, Operand result, List<Operand> inputs) {
-    var address = new Operand.Address(inputs.getFirst(), 0);
+    var address = address(inputs);
     boolean unused = result instanceof Operand.Sink;
     boolean reduces = unused && !operation.equals("exch") && !operation.equals("cas");
     if (reduces) {

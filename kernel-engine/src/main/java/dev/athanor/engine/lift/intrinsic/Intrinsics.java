@@ -136,6 +136,12 @@ public final class Intrinsics {
     gpu("atomicDecrement", new Meaning.OfAtomic("dec"));
     gpu("atomicExchange", new Meaning.OfAtomic("exch"));
     gpu("atomicCompareAndSet", new Meaning.OfAtomic("cas"));
+    for (var order : Arrays.asList("Relaxed", "Acquire")) {
+      gpu("load" + order, new Meaning.OfAtomic("ld." + order.toLowerCase(Locale.ROOT)));
+    }
+    for (var order : Arrays.asList("Relaxed", "Release")) {
+      gpu("store" + order, new Meaning.OfAtomic("st." + order.toLowerCase(Locale.ROOT)));
+    }
     gpu("barrier", emits("barrier", WRITE, WarpLowerings::barrier));
     gpu("warpBarrier", emits("warpBarrier", WRITE, WarpLowerings::warpBarrier));
     gpu("memoryFence", emits("memoryFence", WRITE, (out, _, _) -> out.emit("fence.acq_rel.gpu")));

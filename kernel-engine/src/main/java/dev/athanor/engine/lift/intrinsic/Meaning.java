@@ -23,7 +23,7 @@ public sealed interface Meaning {
   /** The dynamic shared array. */
   record OfDynamicShared(Element element) implements Meaning {}
 
-  /** An atomic operation on an element of an array, by its word in PTX. */
+  /** An operation of {@link Atomics} on an element of an array. */
   record OfAtomic(String operation) implements Meaning {}
 
   /** Instructions of the table. */
