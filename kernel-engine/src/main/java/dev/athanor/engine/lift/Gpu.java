@@ -14,15 +14,17 @@ import java.util.function.IntConsumer;
  * atomics, fences and arithmetic work anywhere.
  *
  * <p>A <em>block operation</em> must be called by all threads of the block, a <em>warp
- * operation</em> by all threads of the warp that have not left the kernel, each at the same call.
- * Warps are formed from 32 consecutive threads of a block, x fastest, then y, then z; the last warp
- * of a block may have fewer.
+ * operation</em> by all threads of the warp that have not left the kernel, or by those of its mask,
+ * each at the same call. Warps are formed from 32 consecutive threads of a block, x fastest, then
+ * y, then z; the last warp of a block may have fewer.
  *
  * <p>Atomics are relaxed unless they say otherwise, with the scope of the device for arrays of the
  * kernel's parameters and of the block for shared arrays. Those that change an element return its
  * old value.
  */
 public final class Gpu {
+
+  private static final int ALL_LANES = -1;
 
   private Gpu() {}
 
@@ -112,7 +114,16 @@ public final class Gpu {
    * A warp operation. PTX: {@code bar.warp.sync}.
    */
   public static void warpBarrier() {
-    GpuThread.current().warpBarrier();
+    warpBarrier(ALL_LANES);
+  }
+
+  /**
+   * As {@link #warpBarrier()}, among the lanes of a mask.
+   *
+   * @param members mask of the lanes that call it together, with this one
+   */
+  public static void warpBarrier(int members) {
+    GpuThread.current().warpBarrier(members);
   }
 
   /**
@@ -201,24 +212,48 @@ public final class Gpu {
    * @param lane index of the lane, modulo 32
    */
   public static int shuffle(int value, int lane) {
-    return (int) GpuThread.current().shuffle(value, lane);
+    return shuffle(value, lane, ALL_LANES);
+  }
+
+  /**
+   * As {@link #shuffle(int, int)}, among the lanes of a mask.
+   *
+   * @param members mask of the lanes that call it together, with this one
+   */
+  public static int shuffle(int value, int lane, int members) {
+    return (int) GpuThread.current().shuffle(value, lane, members);
   }
 
   /** As {@link #shuffle(int, int)}, for a {@code long}. */
   public static long shuffle(long value, int lane) {
-    return GpuThread.current().shuffle(value, lane);
+    return shuffle(value, lane, ALL_LANES);
+  }
+
+  /** As {@link #shuffle(int, int, int)}, for {@code long}. */
+  public static long shuffle(long value, int lane, int members) {
+    return GpuThread.current().shuffle(value, lane, members);
   }
 
   /** As {@link #shuffle(int, int)}, for a {@code float}. */
   public static float shuffle(float value, int lane) {
+    return shuffle(value, lane, ALL_LANES);
+  }
+
+  /** As {@link #shuffle(int, int, int)}, for {@code float}. */
+  public static float shuffle(float value, int lane, int members) {
     return Float.intBitsToFloat(
-        (int) GpuThread.current().shuffle(Float.floatToRawIntBits(value), lane));
+        (int) GpuThread.current().shuffle(Float.floatToRawIntBits(value), lane, members));
   }
 
   /** As {@link #shuffle(int, int)}, for a {@code double}. */
   public static double shuffle(double value, int lane) {
+    return shuffle(value, lane, ALL_LANES);
+  }
+
+  /** As {@link #shuffle(int, int, int)}, for {@code double}. */
+  public static double shuffle(double value, int lane, int members) {
     return Double.longBitsToDouble(
-        GpuThread.current().shuffle(Double.doubleToRawLongBits(value), lane));
+        GpuThread.current().shuffle(Double.doubleToRawLongBits(value), lane, members));
   }
 
   /**
@@ -229,24 +264,48 @@ public final class Gpu {
    * @param mask modulo 32
    */
   public static int shuffleXor(int value, int mask) {
-    return (int) GpuThread.current().shuffleXor(value, mask);
+    return shuffleXor(value, mask, ALL_LANES);
+  }
+
+  /**
+   * As {@link #shuffleXor(int, int)}, among the lanes of a mask.
+   *
+   * @param members mask of the lanes that call it together, with this one
+   */
+  public static int shuffleXor(int value, int mask, int members) {
+    return (int) GpuThread.current().shuffleXor(value, mask, members);
   }
 
   /** As {@link #shuffleXor(int, int)}, for a {@code long}. */
   public static long shuffleXor(long value, int mask) {
-    return GpuThread.current().shuffleXor(value, mask);
+    return shuffleXor(value, mask, ALL_LANES);
+  }
+
+  /** As {@link #shuffleXor(int, int, int)}, for {@code long}. */
+  public static long shuffleXor(long value, int mask, int members) {
+    return GpuThread.current().shuffleXor(value, mask, members);
   }
 
   /** As {@link #shuffleXor(int, int)}, for a {@code float}. */
   public static float shuffleXor(float value, int mask) {
+    return shuffleXor(value, mask, ALL_LANES);
+  }
+
+  /** As {@link #shuffleXor(int, int, int)}, for {@code float}. */
+  public static float shuffleXor(float value, int mask, int members) {
     return Float.intBitsToFloat(
-        (int) GpuThread.current().shuffleXor(Float.floatToRawIntBits(value), mask));
+        (int) GpuThread.current().shuffleXor(Float.floatToRawIntBits(value), mask, members));
   }
 
   /** As {@link #shuffleXor(int, int)}, for a {@code double}. */
   public static double shuffleXor(double value, int mask) {
+    return shuffleXor(value, mask, ALL_LANES);
+  }
+
+  /** As {@link #shuffleXor(int, int, int)}, for {@code double}. */
+  public static double shuffleXor(double value, int mask, int members) {
     return Double.longBitsToDouble(
-        GpuThread.current().shuffleXor(Double.doubleToRawLongBits(value), mask));
+        GpuThread.current().shuffleXor(Double.doubleToRawLongBits(value), mask, members));
   }
 
   /**
@@ -257,24 +316,48 @@ public final class Gpu {
    * @param distance modulo 32
    */
   public static int shuffleUp(int value, int distance) {
-    return (int) GpuThread.current().shuffleUp(value, distance);
+    return shuffleUp(value, distance, ALL_LANES);
+  }
+
+  /**
+   * As {@link #shuffleUp(int, int)}, among the lanes of a mask.
+   *
+   * @param members mask of the lanes that call it together, with this one
+   */
+  public static int shuffleUp(int value, int distance, int members) {
+    return (int) GpuThread.current().shuffleUp(value, distance, members);
   }
 
   /** As {@link #shuffleUp(int, int)}, for a {@code long}. */
   public static long shuffleUp(long value, int distance) {
-    return GpuThread.current().shuffleUp(value, distance);
+    return shuffleUp(value, distance, ALL_LANES);
+  }
+
+  /** As {@link #shuffleUp(int, int, int)}, for {@code long}. */
+  public static long shuffleUp(long value, int distance, int members) {
+    return GpuThread.current().shuffleUp(value, distance, members);
   }
 
   /** As {@link #shuffleUp(int, int)}, for a {@code float}. */
   public static float shuffleUp(float value, int distance) {
+    return shuffleUp(value, distance, ALL_LANES);
+  }
+
+  /** As {@link #shuffleUp(int, int, int)}, for {@code float}. */
+  public static float shuffleUp(float value, int distance, int members) {
     return Float.intBitsToFloat(
-        (int) GpuThread.current().shuffleUp(Float.floatToRawIntBits(value), distance));
+        (int) GpuThread.current().shuffleUp(Float.floatToRawIntBits(value), distance, members));
   }
 
   /** As {@link #shuffleUp(int, int)}, for a {@code double}. */
   public static double shuffleUp(double value, int distance) {
+    return shuffleUp(value, distance, ALL_LANES);
+  }
+
+  /** As {@link #shuffleUp(int, int, int)}, for {@code double}. */
+  public static double shuffleUp(double value, int distance, int members) {
     return Double.longBitsToDouble(
-        GpuThread.current().shuffleUp(Double.doubleToRawLongBits(value), distance));
+        GpuThread.current().shuffleUp(Double.doubleToRawLongBits(value), distance, members));
   }
 
   /**
@@ -285,24 +368,48 @@ public final class Gpu {
    * @param distance modulo 32
    */
   public static int shuffleDown(int value, int distance) {
-    return (int) GpuThread.current().shuffleDown(value, distance);
+    return shuffleDown(value, distance, ALL_LANES);
+  }
+
+  /**
+   * As {@link #shuffleDown(int, int)}, among the lanes of a mask.
+   *
+   * @param members mask of the lanes that call it together, with this one
+   */
+  public static int shuffleDown(int value, int distance, int members) {
+    return (int) GpuThread.current().shuffleDown(value, distance, members);
   }
 
   /** As {@link #shuffleDown(int, int)}, for a {@code long}. */
   public static long shuffleDown(long value, int distance) {
-    return GpuThread.current().shuffleDown(value, distance);
+    return shuffleDown(value, distance, ALL_LANES);
+  }
+
+  /** As {@link #shuffleDown(int, int, int)}, for {@code long}. */
+  public static long shuffleDown(long value, int distance, int members) {
+    return GpuThread.current().shuffleDown(value, distance, members);
   }
 
   /** As {@link #shuffleDown(int, int)}, for a {@code float}. */
   public static float shuffleDown(float value, int distance) {
+    return shuffleDown(value, distance, ALL_LANES);
+  }
+
+  /** As {@link #shuffleDown(int, int, int)}, for {@code float}. */
+  public static float shuffleDown(float value, int distance, int members) {
     return Float.intBitsToFloat(
-        (int) GpuThread.current().shuffleDown(Float.floatToRawIntBits(value), distance));
+        (int) GpuThread.current().shuffleDown(Float.floatToRawIntBits(value), distance, members));
   }
 
   /** As {@link #shuffleDown(int, int)}, for a {@code double}. */
   public static double shuffleDown(double value, int distance) {
+    return shuffleDown(value, distance, ALL_LANES);
+  }
+
+  /** As {@link #shuffleDown(int, int, int)}, for {@code double}. */
+  public static double shuffleDown(double value, int distance, int members) {
     return Double.longBitsToDouble(
-        GpuThread.current().shuffleDown(Double.doubleToRawLongBits(value), distance));
+        GpuThread.current().shuffleDown(Double.doubleToRawLongBits(value), distance, members));
   }
 
   /**
@@ -310,12 +417,30 @@ public final class Gpu {
    * as false. A warp operation. PTX: {@code vote.sync.ballot.b32}.
    */
   public static int ballot(boolean vote) {
-    return GpuThread.current().ballot(vote);
+    return ballot(vote, ALL_LANES);
+  }
+
+  /**
+   * As {@link #ballot(boolean)}, among the lanes of a mask.
+   *
+   * @param members mask of the lanes that call it together, with this one
+   */
+  public static int ballot(boolean vote, int members) {
+    return GpuThread.current().ballot(vote, members);
   }
 
   /** Returns whether some lane passes true. A warp operation. PTX: {@code vote.sync.any.pred}. */
   public static boolean any(boolean vote) {
-    return GpuThread.current().any(vote);
+    return any(vote, ALL_LANES);
+  }
+
+  /**
+   * As {@link #any(boolean)}, among the lanes of a mask.
+   *
+   * @param members mask of the lanes that call it together, with this one
+   */
+  public static boolean any(boolean vote, int members) {
+    return GpuThread.current().ballot(vote, members) != 0;
   }
 
   /**
@@ -323,7 +448,16 @@ public final class Gpu {
    * {@code vote.sync.all.pred}.
    */
   public static boolean all(boolean vote) {
-    return GpuThread.current().all(vote);
+    return all(vote, ALL_LANES);
+  }
+
+  /**
+   * As {@link #all(boolean)}, among the lanes of a mask.
+   *
+   * @param members mask of the lanes that call it together, with this one
+   */
+  public static boolean all(boolean vote, int members) {
+    return GpuThread.current().ballot(!vote, members) == 0;
   }
 
   /**

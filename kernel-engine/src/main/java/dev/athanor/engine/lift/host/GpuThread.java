@@ -103,30 +103,30 @@ public final class GpuThread {
     block.barrier(this, site());
   }
 
-  public void warpBarrier() {
-    exchange(0);
+  public void warpBarrier(int members) {
+    exchange(0, members);
   }
 
-  public long shuffle(long bits, int lane) {
-    return of(exchange(bits), lane & LANE_BITS);
+  public long shuffle(long bits, int lane, int members) {
+    return exchanged(bits, lane & LANE_BITS, members);
   }
 
-  public long shuffleXor(long bits, int mask) {
-    return of(exchange(bits), lane() ^ (mask & LANE_BITS));
+  public long shuffleXor(long bits, int mask, int members) {
+    return exchanged(bits, lane() ^ (mask & LANE_BITS), members);
   }
 
-  public long shuffleUp(long bits, int distance) {
+  public long shuffleUp(long bits, int distance, int members) {
     int other = lane() - (distance & LANE_BITS);
-    return of(exchange(bits), other < 0 ? lane() : other);
+    return exchanged(bits, other < 0 ? lane() : other, members);
   }
 
-  public long shuffleDown(long bits, int distance) {
+  public long shuffleDown(long bits, int distance, int members) {
     int other = lane() + (distance & LANE_BITS);
-    return of(exchange(bits), other < LANES ? other : lane());
+    return exchanged(bits, other < LANES ? other : lane(), members);
   }
 
-  public int ballot(boolean vote) {
-    var votes = exchange(vote ? 1 : 0);
+  public int ballot(boolean vote, int members) {
+    var votes = exchange(vote ? 1 : 0, members);
     int mask = 0;
     for (int lane = 0; lane < LANES; lane++) {
       mask |= (int) votes.values()[lane] << lane;
@@ -134,34 +134,32 @@ public final class GpuThread {
     return mask;
   }
 
-  public boolean any(boolean vote) {
-    return ballot(vote) != 0;
-  }
-
-  public boolean all(boolean vote) {
-    return ballot(!vote) == 0;
-  }
-
   private static CallSite site() {
     return CallSite.below(GpuThread.class);
   }
 
-  private WarpValues exchange(long bits) {
-    return block.exchange(this, site(), bits);
+  private WarpValues exchange(long bits, int members) {
+    return block.exchange(this, site(), members, bits);
   }
 
-  private long of(WarpValues passed, int lane) {
+  /** Passes bits to others of the warp, and returns those of a lane. */
+  private long exchanged(long bits, int lane, int members) {
+    var passed = exchange(bits, members);
     if (((passed.lanes() >>> lane) & 1) == 0) {
       throw new IllegalStateException(
           "lane %d asks for the value of lane %d, which %s"
-              .formatted(
-                  lane(),
-                  lane,
-                  block.has(warp(), lane)
-                      ? "has left the kernel"
-                      : "does not exist: the block has %d threads".formatted(block.size())));
+              .formatted(lane(), lane, absence(lane, members)));
     }
     return passed.values()[lane];
+  }
+
+  private String absence(int lane, int members) {
+    if (((members >>> lane) & 1) == 0) {
+      return "is not in the mask 0x%x".formatted(members);
+    }
+    return block.has(warp(), lane)
+        ? "has left the kernel"
+        : "does not exist: the block has %d threads".formatted(block.size());
   }
 
   @Override

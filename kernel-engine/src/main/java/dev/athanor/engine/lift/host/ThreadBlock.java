@@ -5,6 +5,7 @@ import dev.athanor.engine.device.Report.Index;
 import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -135,8 +136,8 @@ final class ThreadBlock {
           "thread %s left the kernel, but the block waits for it: %s"
               .formatted(thread.threadIdx(), WaitReport.of(this)));
     }
-    barrier.leave();
-    warps.get(thread.warp()).leave();
+    barrier.leave(thread.number());
+    warps.get(thread.warp()).leave(thread.number());
     checkProgress();
   }
 
@@ -151,18 +152,27 @@ final class ThreadBlock {
                     .formatted(thread.threadIdx(), site, barrier.left(), size)
                 + " block must come to a barrier");
       }
-      barrier.await(thread.number(), site, 0);
+      barrier.await(thread.number(), site, Meeting.ALL, 0);
     } finally {
       lock.unlock();
     }
   }
 
-  /** Lets a thread wait for all others of its warp, and returns what they pass. */
-  WarpValues exchange(GpuThread thread, CallSite site, long value) {
+  /**
+   * Lets a thread wait for others of its warp, and returns what they pass.
+   *
+   * @param lanes mask of the lanes that exchange values, with this thread's
+   */
+  WarpValues exchange(GpuThread thread, CallSite site, int lanes, long value) {
     lock.lock();
     try {
       checkRunning();
-      return warps.get(thread.warp()).await(thread.number(), site, value);
+      if (((lanes >>> thread.lane()) & 1) == 0) {
+        throw stop(
+            "%s comes to %s, but its lane %d is not in the mask 0x%x"
+                .formatted(thread, site, thread.lane(), lanes));
+      }
+      return warps.get(thread.warp()).await(thread.number(), site, lanes, value);
     } finally {
       lock.unlock();
     }
@@ -185,15 +195,12 @@ final class ThreadBlock {
     }
   }
 
-  /** Fails the block unless the waiting threads of each warp are at the same call. */
-  void checkSameCalls(int first, int count) {
-    for (int thread = first; thread < first + count; thread++) {
-      var site = waitsAt(thread);
-      var next = thread + 1 < first + count ? waitsAt(thread + 1) : null;
-      if (site != null
-          && next != null
-          && (thread + 1) % GpuThread.LANES != 0
-          && !site.equals(next)) {
+  /** Fails the block unless the given threads of each warp wait at the same call. */
+  void checkSameCalls(int[] threads) {
+    for (int i = 1; i < threads.length; i++) {
+      int warp = threads[i] / GpuThread.LANES;
+      if (warp == threads[i - 1] / GpuThread.LANES
+          && !Objects.equals(waitsAt(threads[i]), waitsAt(threads[i - 1]))) {
         throw stop("lanes of a warp call different operations: " + WaitReport.of(this));
       }
     }

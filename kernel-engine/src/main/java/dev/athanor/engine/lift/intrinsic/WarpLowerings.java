@@ -19,11 +19,12 @@ final class WarpLowerings {
   }
 
   static void warpBarrier(Instructions out, Operand result, List<Operand> inputs) {
-    out.emit("bar.warp.sync", ALL_LANES);
+    out.emit("bar.warp.sync", members(inputs, 0));
   }
 
   static Intrinsic.Lowering vote(String kind) {
-    return (out, d, inputs) -> out.emit("vote.sync." + kind, d, inputs.getFirst(), ALL_LANES);
+    return (out, d, inputs) ->
+        out.emit("vote.sync." + kind, d, inputs.getFirst(), members(inputs, 1));
   }
 
   /** Returns the exchange of a value of 32 or 64 bits between lanes. */
@@ -33,17 +34,23 @@ final class WarpLowerings {
       var opcode = "shfl.sync." + mode + ".b32";
       var value = inputs.getFirst();
       var lane = inputs.get(1);
+      var members = members(inputs, 2);
       if (bits(d, value) == 32) {
-        out.emit(opcode, d, value, lane, clamp, ALL_LANES);
+        out.emit(opcode, d, value, lane, clamp, members);
         return;
       }
       var low = out.register(Type.B32);
       var high = out.register(Type.B32);
       out.emit("mov.b64", Operand.Vector.of(List.of(low, high)), value);
-      var newLow = out.result(Type.B32, opcode, low, lane, clamp, ALL_LANES);
-      var newHigh = out.result(Type.B32, opcode, high, lane, clamp, ALL_LANES);
+      var newLow = out.result(Type.B32, opcode, low, lane, clamp, members);
+      var newHigh = out.result(Type.B32, opcode, high, lane, clamp, members);
       out.emit("mov.b64", d, Operand.Vector.of(List.of(newLow, newHigh)));
     };
+  }
+
+  /** Returns the mask of the lanes that take part, which may be an input after the others. */
+  private static Operand members(List<Operand> inputs, int others) {
+    return inputs.size() > others ? inputs.get(others) : ALL_LANES;
   }
 
   private static int bits(Operand result, Operand value) {
