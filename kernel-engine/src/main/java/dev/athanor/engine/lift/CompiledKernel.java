@@ -7,6 +7,8 @@ import dev.athanor.engine.lift.ir.Argument;
 import dev.athanor.engine.lift.ir.Site;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.SpecialRegister;
+import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.symbol.SymbolTable;
 import java.lang.ref.WeakReference;
 import java.util.Collections;
@@ -23,6 +25,7 @@ import java.util.WeakHashMap;
  * @param written names of the arrays and segments that the kernel writes
  * @param sites places of checks, by the number in the fault record less one
  * @param symbols for debuggers
+ * @param cooperative whether blocks wait for each other, so that all must be on the device at once
  * @param loaded what devices have loaded, as long as somebody uses it
  */
 record CompiledKernel(
@@ -32,6 +35,7 @@ record CompiledKernel(
     Set<String> written,
     List<Site> sites,
     SymbolTable symbols,
+    boolean cooperative,
     Map<Device, WeakReference<LoadedKernel>> loaded) {
 
   CompiledKernel(
@@ -48,6 +52,7 @@ record CompiledKernel(
         written,
         sites,
         symbols,
+        readsWorkspace(module.kernels().getFirst()),
         Collections.synchronizedMap(new WeakHashMap<>()));
   }
 
@@ -55,6 +60,14 @@ record CompiledKernel(
     arguments = List.copyOf(arguments);
     written = Set.copyOf(written);
     sites = List.copyOf(sites);
+  }
+
+  /** Returns whether a kernel reads where the workspace of its cooperative launch is. */
+  private static boolean readsWorkspace(Kernel kernel) {
+    return kernel.body().stream()
+        .anyMatch(statement ->
+            statement instanceof Statement.Instruction instruction
+                && instruction.operands().contains(SpecialRegister.ENVREG2));
   }
 
   Kernel kernel() {

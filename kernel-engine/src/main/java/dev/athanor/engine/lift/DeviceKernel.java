@@ -64,7 +64,8 @@ public final class DeviceKernel {
 
   /**
    * Sets whether all blocks of a launch are on the device at once, so that they can wait for each
-   * other. A grid that does not fit is then refused.
+   * other. A grid that does not fit is then refused. Launches of a kernel that calls {@link
+   * Gpu#gridBarrier} always are.
    */
   public DeviceKernel cooperative(boolean value) {
     return with(new Options(options.checked, options.block, options.dynamicSharedBytes, value));
@@ -158,7 +159,7 @@ public final class DeviceKernel {
     var block = options.block.orElseThrow(kernel::noBlock);
     return arguments -> {
       var launch = new Launch(loaded, grid, block, options.dynamicSharedBytes, arguments);
-      return options.cooperative ? launch.asCooperative() : launch;
+      return options.cooperative || code.cooperative() ? launch.asCooperative() : launch;
     };
   }
 }

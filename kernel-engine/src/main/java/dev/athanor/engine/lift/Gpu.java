@@ -110,6 +110,16 @@ public final class Gpu {
   }
 
   /**
+   * Waits until all threads of the grid call it; writes before it are visible to the grid after it.
+   * Launches of a kernel that calls it are cooperative: a grid that does not fit on the device at
+   * once is refused. PTX: as {@code grid.sync()} of CUDA's cooperative groups, with {@code
+   * %envreg1} and {@code %envreg2}.
+   */
+  public static void gridBarrier() {
+    GpuThread.current().gridBarrier();
+  }
+
+  /**
    * Waits until all threads of the warp call it; writes before it are visible to the warp after it.
    * A warp operation. PTX: {@code bar.warp.sync}.
    */

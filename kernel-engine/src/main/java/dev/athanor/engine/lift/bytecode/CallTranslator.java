@@ -17,11 +17,13 @@ import dev.athanor.engine.lift.intrinsic.Meaning;
 import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.ArrayVariable;
 import dev.athanor.engine.lift.ir.Element;
+import dev.athanor.engine.lift.ir.Intrinsic;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
 import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.lift.refusal.Refusal;
+import dev.athanor.engine.ptx.SpecialRegister;
 import java.lang.classfile.Opcode;
 import java.lang.classfile.instruction.InvokeInstruction;
 import java.lang.constant.ClassDesc;
@@ -186,6 +188,7 @@ final class CallTranslator {
       case Meaning.OfRegister(var register) -> push(frame, to.special(register));
       case Meaning.OfShared(var element) -> frame.push(shared(element, constantLength(arguments)));
       case Meaning.OfDynamicShared(var element) -> frame.push(dynamicShared(element));
+      case Meaning.OfGridWorkspace(var address) -> frame.push(gridWorkspace(address));
       case Meaning.OfAtomic(var operation) -> atomic(operation, arguments, frame);
       case Meaning.OfBits bits ->
           push(
@@ -280,6 +283,14 @@ final class CallTranslator {
       throw refuse(Refusal.SHARED_TOTAL, bytes);
     }
     return array;
+  }
+
+  private ArrayRef gridWorkspace(Intrinsic address) {
+    var high = to.special(SpecialRegister.ENVREG1);
+    var low = to.special(SpecialRegister.ENVREG2);
+    var pointer = to.add(Op.CALL, ValueType.LONG, address, high, low);
+    return new ArrayRef(
+        Access.Space.GLOBAL, Element.INT, pointer, Value.constant(2), "the grid's workspace");
   }
 
   private ArrayRef dynamicShared(Element element) {

@@ -103,6 +103,10 @@ public final class GpuThread {
     block.barrier(this, site());
   }
 
+  public void gridBarrier() {
+    block.gridBarrier(this, site());
+  }
+
   public void warpBarrier(int members) {
     exchange(0, members);
   }

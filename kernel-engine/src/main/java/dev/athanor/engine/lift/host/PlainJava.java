@@ -2,7 +2,6 @@ package dev.athanor.engine.lift.host;
 
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.device.Report.Index;
 import dev.athanor.engine.lift.refusal.OpenPackages;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
@@ -15,9 +14,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs kernels as plain Java: the blocks one after another, and in each block a virtual thread for
- * each GPU thread, named such as {@code block (0,0,0) thread (5,0,0)}. Breakpoints, exceptions and
- * array bounds work as in all Java code.
+ * Runs kernels as plain Java: the blocks one after another unless they wait for each other, and in
+ * each block a virtual thread for each GPU thread, named such as {@code block (0,0,0) thread
+ * (5,0,0)}. Breakpoints, exceptions and array bounds work as in all Java code.
  */
 public final class PlainJava {
   private static final int MOST_THREADS = 1024;
@@ -52,24 +51,13 @@ public final class PlainJava {
     }
     var handle = bind(kernel, arguments);
     try {
-      for (int z = 0; z < grid.z(); z++) {
-        for (int y = 0; y < grid.y(); y++) {
-          for (int x = 0; x < grid.x(); x++) {
-            run(name, new ThreadBlock(grid, block, new Index(x, y, z), dynamicSharedBytes), handle);
-          }
-        }
+      var failure = new BlockGrid(grid, block, dynamicSharedBytes, handle).run();
+      if (failure != null) {
+        throw fault(name, failure.sentence(), failure.cause());
       }
     } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();
       throw fault(name, "the launch was interrupted", interrupted);
-    }
-  }
-
-  private static void run(String kernel, ThreadBlock block, MethodHandle handle)
-      throws InterruptedException {
-    var failure = block.run(handle);
-    if (failure != null) {
-      throw fault(kernel, failure.sentence(), failure.cause());
     }
   }
 

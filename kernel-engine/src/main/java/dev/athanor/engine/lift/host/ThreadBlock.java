@@ -33,7 +33,7 @@ final class ThreadBlock {
    */
   record Failure(String sentence, @Nullable Throwable cause) {}
 
-  private final Dim3 grid;
+  private final BlockGrid grid;
   private final Dim3 extents;
   private final Index index;
   private final int size;
@@ -46,7 +46,7 @@ final class ThreadBlock {
   private int waiting;
   private volatile @Nullable Failure failure;
 
-  ThreadBlock(Dim3 grid, Dim3 extents, Index index, int dynamicSharedBytes) {
+  ThreadBlock(BlockGrid grid, Dim3 extents, Index index, int dynamicSharedBytes) {
     this.grid = grid;
     this.extents = extents;
     this.index = index;
@@ -61,7 +61,7 @@ final class ThreadBlock {
   }
 
   Dim3 grid() {
-    return grid;
+    return grid.extents();
   }
 
   Dim3 extents() {
@@ -156,6 +156,18 @@ final class ThreadBlock {
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Lets a thread wait for all others of the grid: the first of each block for those of others. */
+  void gridBarrier(GpuThread thread, CallSite site) {
+    barrier(thread, site);
+    if (thread.number() == 0) {
+      var reason = grid.await(this, site);
+      if (reason != null) {
+        throw stop(reason);
+      }
+    }
+    barrier(thread, site);
   }
 
   /**

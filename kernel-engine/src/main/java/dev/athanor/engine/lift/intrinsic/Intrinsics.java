@@ -28,6 +28,7 @@ public final class Intrinsics {
   public static final String LIBRARY = "dev/athanor/engine/lift/library/KernelMath";
 
   private static final String GPU = "dev/athanor/engine/lift/Gpu";
+  private static final String GRID_LOOPS = "dev/athanor/engine/lift/GridLoops";
   private static final String FLOAT_ATOMICS = "dev/athanor/engine/lift/FloatAtomics";
   private static final Map<String, Meaning> TABLE = new HashMap<>();
 
@@ -143,6 +144,11 @@ public final class Intrinsics {
       gpu("store" + order, new Meaning.OfAtomic("st." + order.toLowerCase(Locale.ROOT)));
     }
     gpu("barrier", emits("barrier", WRITE, WarpLowerings::barrier));
+    gpu("gridBarrier", new Meaning.OfLibrary(GRID_LOOPS));
+    TABLE.put(
+        GRID_LOOPS + ".gridWorkspace",
+        new Meaning.OfGridWorkspace(
+            new Intrinsic("gridWorkspace", NONE, WarpLowerings::gridWorkspace)));
     gpu("warpBarrier", emits("warpBarrier", WRITE, WarpLowerings::warpBarrier));
     gpu("memoryFence", emits("memoryFence", WRITE, (out, _, _) -> out.emit("fence.acq_rel.gpu")));
   }

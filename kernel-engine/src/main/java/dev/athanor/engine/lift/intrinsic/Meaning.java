@@ -23,6 +23,9 @@ public sealed interface Meaning {
   /** The dynamic shared array. */
   record OfDynamicShared(Element element) implements Meaning {}
 
+  /** The two words in which the blocks of a cooperative launch count arrivals, as an array. */
+  record OfGridWorkspace(Intrinsic address) implements Meaning {}
+
   /** An operation of {@link Atomics} on an element of an array. */
   record OfAtomic(String operation) implements Meaning {}
 
