@@ -38,22 +38,48 @@ class Refused {
 
   @GpuKernel
   static void stringParameter(String text, int[] a) {
-    a[0] = 1; // refused: the parameter text has the type String; use a number, a boolean, an array of these, or a MemorySegment (in stringParameter)
+    a[0] = 1; // refused: the parameter text has the type String; use a number, a boolean, an enum, a record of these, an array of numbers, or a MemorySegment (in stringParameter)
   }
 
   @GpuKernel
   static void listParameter(List<Integer> a) {
-    a.add(1); // refused: the parameter a has the type List; use a number, a boolean, an array of these, or a MemorySegment (in listParameter)
+    a.add(1); // refused: the parameter a has the type List; use a number, a boolean, an enum, a record of these, an array of numbers, or a MemorySegment (in listParameter)
   }
 
   @GpuKernel
   static void boxedParameter(int[] a, Integer n) {
-    a[0] = 1; // refused: the parameter n has the type Integer; use a number, a boolean, an array of these, or a MemorySegment (in boxedParameter)
+    a[0] = 1; // refused: the parameter n has the type Integer; use a number, a boolean, an enum, a record of these, an array of numbers, or a MemorySegment (in boxedParameter)
   }
 
   @GpuKernel
   static void recordParameter(int[] a, Pair pair) {
-    a[0] = pair.x(); // refused: the parameter pair has the type Pair; use a number, a boolean, an array of these, or a MemorySegment (in recordParameter)
+    a[0] = pair.x();
+  }
+
+  record Named(int n, String name) {}
+
+  @GpuKernel
+  static void recordOfObjects(int[] a, Named named) {
+    a[0] = named.n(); // refused: the parameter named has the type Named; use a number, a boolean, an enum, a record of these, an array of numbers, or a MemorySegment (in recordOfObjects)
+  }
+
+  record Generic<T>(T value) {}
+
+  @GpuKernel
+  static void genericRecord(int[] a, Generic<Integer> n) {
+    a[0] = 1; // refused: the parameter n has the type Generic; use a number, a boolean, an enum, a record of these, an array of numbers, or a MemorySegment (in genericRecord)
+  }
+
+  record Node(int n, Node next) {}
+
+  @GpuKernel
+  static void recordOfItself(int[] a, Node node) {
+    a[0] = node.n(); // refused: the parameter node has the type Node; use a number, a boolean, an enum, a record of these, an array of numbers, or a MemorySegment (in recordOfItself)
+  }
+
+  @GpuKernel
+  static void nullRecord(int[] a, Pair pair) {
+    a[0] = pair == null ? 1 : 0; // refused: null is not a value of a kernel; pass every array, or select with an int (in nullRecord)
   }
 
   @GpuKernel

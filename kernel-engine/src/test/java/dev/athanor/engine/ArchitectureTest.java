@@ -63,6 +63,7 @@ class ArchitectureTest {
                   "lift.intrinsic",
                   "lift.ir",
                   "lift.bytecode",
+                  "lift.marshal",
                   "lift.simplify",
                   "lift.optimize",
                   "lift.refusal",
@@ -72,6 +73,7 @@ class ArchitectureTest {
           entry("lift.library", Set.of("lift")),
           entry("lift.ir", Set.of("ptx")),
           entry("lift.refusal", Set.of("ptx", "lift.ir")),
+          entry("lift.marshal", Set.of("lift.ir", "lift.refusal")),
           entry("lift.simplify", Set.of("ptx", "lift.ir")),
           entry("lift.intrinsic", Set.of("ptx", "lift.ir")),
           entry(

@@ -4,6 +4,7 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.lift.emit.KernelEmitter;
 import dev.athanor.engine.lift.ir.Argument;
+import dev.athanor.engine.lift.ir.Parameter;
 import dev.athanor.engine.lift.ir.Site;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
@@ -21,7 +22,7 @@ import java.util.WeakHashMap;
  * A lifted kernel.
  *
  * @param name in messages
- * @param arguments parameters of the Java method
+ * @param parameters of the Java method
  * @param written names of the arrays and segments that the kernel writes
  * @param sites places of checks, by the number in the fault record less one
  * @param symbols for debuggers
@@ -31,7 +32,7 @@ import java.util.WeakHashMap;
 record CompiledKernel(
     Module module,
     String name,
-    List<Argument> arguments,
+    List<Parameter> parameters,
     Set<String> written,
     List<Site> sites,
     SymbolTable symbols,
@@ -41,14 +42,14 @@ record CompiledKernel(
   CompiledKernel(
       Module module,
       String name,
-      List<Argument> arguments,
+      List<Parameter> parameters,
       Set<String> written,
       List<Site> sites,
       SymbolTable symbols) {
     this(
         module,
         name,
-        arguments,
+        parameters,
         written,
         sites,
         symbols,
@@ -57,7 +58,7 @@ record CompiledKernel(
   }
 
   CompiledKernel {
-    arguments = List.copyOf(arguments);
+    parameters = List.copyOf(parameters);
     written = Set.copyOf(written);
     sites = List.copyOf(sites);
   }
@@ -68,6 +69,11 @@ record CompiledKernel(
         .anyMatch(statement ->
             statement instanceof Statement.Instruction instruction
                 && instruction.operands().contains(SpecialRegister.ENVREG2));
+  }
+
+  /** Returns the arguments of all parameters, in order. */
+  List<Argument> arguments() {
+    return parameters.stream().flatMap(each -> each.arguments().stream()).toList();
   }
 
   Kernel kernel() {

@@ -17,7 +17,6 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.IntStream;
 
 /**
  * A kernel that is a Java method. It is lifted to PTX when it is first needed, once with and once
@@ -130,20 +129,17 @@ public final class JavaKernel {
   }
 
   /**
-   * Returns the parameters of the method. The kernel in PTX has these, then an {@code int} with the
-   * length of each array and a {@code long} with the bytes of each segment.
+   * Returns the parameters of the method. The kernel in PTX has these, with the numbers of a record
+   * in its place, then an {@code int} with the length of each array and a {@code long} with the
+   * bytes of each segment.
    *
    * @throws dev.athanor.engine.lift.refusal.LiftException if the method cannot be a kernel
    */
   public List<KernelParameter> parameters() {
     var code = compile(false);
-    var types = method.getParameterTypes();
-    return IntStream.range(0, types.length)
-        .mapToObj(i -> {
-          var parameterName = code.arguments().get(i).name();
-          return new KernelParameter(
-              parameterName, types[i], code.written().contains(parameterName));
-        })
+    return code.parameters().stream()
+        .map(each ->
+            new KernelParameter(each.name(), each.type(), code.written().contains(each.name())))
         .toList();
   }
 
@@ -204,7 +200,7 @@ public final class JavaKernel {
         new CompiledKernel(
             Module.of(emitted.kernel()),
             name,
-            graph.arguments(),
+            graph.parameters(),
             written,
             emitted.sites(),
             emitted.symbols());

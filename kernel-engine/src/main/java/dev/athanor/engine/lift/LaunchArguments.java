@@ -5,6 +5,8 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.lift.ir.Argument.Kind;
 import dev.athanor.engine.lift.ir.Element;
+import dev.athanor.engine.lift.ir.Parameter;
+import dev.athanor.engine.lift.marshal.HostRecords;
 import dev.athanor.engine.ptx.Kernel;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Array;
@@ -58,17 +60,21 @@ final class LaunchArguments implements AutoCloseable {
     return new LaunchArguments(code, null).with(arguments);
   }
 
-  private LaunchArguments with(Object[] arguments) {
-    var parameters = code.arguments();
-    if (arguments.length != parameters.size()) {
+  private LaunchArguments with(Object[] given) {
+    if (given.length != code.parameters().size()) {
       throw new IllegalArgumentException(
           "%s has %d parameters, got %d arguments"
-              .formatted(code.name(), parameters.size(), arguments.length));
+              .formatted(code.name(), code.parameters().size(), given.length));
     }
-    checkAliases(arguments);
+    var arguments = new ArrayList<@Nullable Object>();
+    for (int i = 0; i < given.length; i++) {
+      add(code.parameters().get(i), given[i], arguments);
+    }
+    var parameters = code.arguments();
+    checkAliases(parameters, arguments);
     try {
-      for (int i = 0; i < arguments.length; i++) {
-        pass(parameters.get(i), arguments[i]);
+      for (int i = 0; i < parameters.size(); i++) {
+        pass(parameters.get(i), arguments.get(i));
       }
     } catch (RuntimeException e) {
       close();
@@ -77,10 +83,26 @@ final class LaunchArguments implements AutoCloseable {
     return this;
   }
 
+  /** Adds what is passed for a parameter: the numbers of a record, the ordinal of an enum. */
+  @SuppressWarnings("EnumOrdinal") // which kernels have in place of the constant
+  private static void add(
+      Parameter parameter, @Nullable Object given, List<@Nullable Object> arguments) {
+    var type = parameter.type();
+    if (!type.isRecord() && !type.isEnum()) {
+      arguments.add(given);
+    } else if (!type.isInstance(given)) {
+      throw mismatch(parameter.name(), type.getSimpleName(), given);
+    } else if (given instanceof Enum<?> constant) {
+      arguments.add(constant.ordinal());
+    } else if (given != null) {
+      arguments.addAll(HostRecords.of(type).numbers(given));
+    }
+  }
+
   /** Memory that the kernel writes must be reached through one parameter only. */
-  private void checkAliases(Object[] arguments) {
-    var parameters = code.arguments();
-    for (int i = 0; i < arguments.length; i++) {
+  private void checkAliases(
+      List<dev.athanor.engine.lift.ir.Argument> parameters, List<@Nullable Object> arguments) {
+    for (int i = 0; i < parameters.size(); i++) {
       for (int k = 0; k < i; k++) {
         var written =
             List.of(parameters.get(k), parameters.get(i)).stream()
@@ -89,7 +111,7 @@ final class LaunchArguments implements AutoCloseable {
                 .findFirst();
         boolean isMemory =
             parameters.get(k).kind() != Kind.SCALAR && parameters.get(i).kind() != Kind.SCALAR;
-        var shared = isMemory ? sharedMemory(arguments[k], arguments[i]) : "";
+        var shared = isMemory ? sharedMemory(arguments.get(k), arguments.get(i)) : "";
         if (written.isPresent() && !shared.isEmpty()) {
           throw new IllegalArgumentException(
               "`%s` and `%s` %s, and %s writes `%s`; pass different arrays"
@@ -203,6 +225,11 @@ final class LaunchArguments implements AutoCloseable {
           case ARRAY -> "%s[], %s".formatted(parameter.element().word(), onDevice(parameter));
           case SEGMENT -> "MemorySegment or " + onDevice(parameter);
         };
+    return mismatch(parameter.name(), wanted, given);
+  }
+
+  private static IllegalArgumentException mismatch(
+      String name, String wanted, @Nullable Object given) {
     var got =
         switch (given) {
           case null -> "null";
@@ -212,8 +239,7 @@ final class LaunchArguments implements AutoCloseable {
                   .formatted(array.getClass().getComponentType().getName(), Array.getLength(array));
           default -> given.getClass().getSimpleName();
         };
-    return new IllegalArgumentException(
-        "`%s` is %s, got %s".formatted(parameter.name(), wanted, got));
+    return new IllegalArgumentException("`%s` is %s, got %s".formatted(name, wanted, got));
   }
 
   /** Returns words for what may be passed that is on the device. */

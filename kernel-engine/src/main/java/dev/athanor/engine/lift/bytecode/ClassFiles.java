@@ -21,6 +21,11 @@ final class ClassFiles {
     this.loader = loader;
   }
 
+  /** Returns the internal name of a class, such as {@code java/lang/Math}. */
+  static String internalName(Class<?> type) {
+    return type.getName().replace('.', '/');
+  }
+
   /** Returns the simple name of a class. */
   static String simpleName(String internalName) {
     return internalName.substring(internalName.lastIndexOf('/') + 1).replace('$', '.');

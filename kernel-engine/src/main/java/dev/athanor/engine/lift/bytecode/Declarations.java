@@ -1,5 +1,7 @@
 package dev.athanor.engine.lift.bytecode;
 
+import dev.athanor.engine.lift.ir.Element;
+import dev.athanor.engine.lift.ir.ElementType;
 import dev.athanor.engine.lift.refusal.Declaration;
 import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.ptx.Source;
@@ -7,6 +9,7 @@ import java.lang.classfile.Attributes;
 import java.lang.classfile.ClassModel;
 import java.lang.classfile.MethodModel;
 import java.lang.classfile.attribute.LineNumberInfo;
+import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
@@ -105,9 +108,18 @@ final class Declarations {
     var parameters = new ArrayList<Declaration.Parameter>();
     for (var type : types) {
       parameters.add(
-          new Declaration.Parameter(names.get(parameters.size()), type.getCanonicalName()));
+          new Declaration.Parameter(
+              names.get(parameters.size()), type.getCanonicalName(), isPassed(type)));
     }
     return parameters;
+  }
+
+  /** Returns whether launches pass values of a type. */
+  private static boolean isPassed(Class<?> type) {
+    return type == MemorySegment.class
+        || type.isEnum()
+        || (type.isArray() ? Element.of(type.getComponentType()) : ElementType.of(type))
+            .isPresent();
   }
 
   private static void refuse(Method method, Source place, Declaration declaration) {

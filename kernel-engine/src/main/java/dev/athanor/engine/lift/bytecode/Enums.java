@@ -37,8 +37,7 @@ final class Enums {
   @SuppressWarnings("EnumOrdinal") // the ordinal stands for the constant
   static EnumRef constant(Enum<?> constant) {
     return new EnumRef(
-        constant.getDeclaringClass().getName().replace('.', '/'),
-        Value.constant(constant.ordinal()));
+        ClassFiles.internalName(constant.getDeclaringClass()), Value.constant(constant.ordinal()));
   }
 
   /** Returns the result of a method of all enums; empty if it is another method. */
@@ -68,7 +67,7 @@ final class Enums {
   }
 
   private static boolean isOf(Object constant, String type) {
-    return constant.getClass().getName().replace('.', '/').equals(type);
+    return ClassFiles.internalName(constant.getClass()).equals(type);
   }
 
   private Optional<Class<?>> load(String type) {

@@ -1,17 +1,21 @@
 package dev.athanor.engine.lift.bytecode;
 
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
-import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.bytecode.JavaValue.SegmentRef;
 import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.Argument;
+import dev.athanor.engine.lift.ir.Argument.Kind;
 import dev.athanor.engine.lift.ir.ArgumentValue;
 import dev.athanor.engine.lift.ir.ArgumentValue.Part;
 import dev.athanor.engine.lift.ir.Block;
 import dev.athanor.engine.lift.ir.Element;
+import dev.athanor.engine.lift.ir.ElementType;
 import dev.athanor.engine.lift.ir.Graph;
 import dev.athanor.engine.lift.ir.Op;
+import dev.athanor.engine.lift.ir.Parameter;
+import dev.athanor.engine.lift.ir.RecordLayout;
 import dev.athanor.engine.lift.ir.Terminator;
+import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
 import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.lift.refusal.Refusal;
@@ -60,7 +64,7 @@ public final class Lifter {
   }
 
   private static String internalName(Method method) {
-    return method.getDeclaringClass().getName().replace('.', '/');
+    return ClassFiles.internalName(method.getDeclaringClass());
   }
 
   private static String descriptor(Method method) {
@@ -91,7 +95,7 @@ public final class Lifter {
     var definition = Definition.of(classes, method);
     var names = definition.names();
     var types = List.of(method.getParameterTypes());
-    List<Argument> captured = List.of();
+    List<Parameter> captured = List.of();
     if (body.isPresent()) {
       captured = captured(Definition.of(classes, body.get()), types.getLast());
       names = distinct(names, captured);
@@ -100,7 +104,7 @@ public final class Lifter {
       Declarations.check(method, types, names, blockShape, definition.place());
     }
     var code = new MethodCode(definition.type, definition.model);
-    var own = arguments(types, names);
+    var own = parameters(types, names);
     var graph = new Graph(name, concat(own, captured), blockShape, new Block());
     var to = new Translation(classes, graph, checked, debugged);
     var line = code.lines().getFirst().source();
@@ -111,10 +115,10 @@ public final class Lifter {
       to.setPrologue(new SourceFrame(title, 0, line, List.of(), null));
     }
     var values = new ArrayList<JavaValue>();
-    own.forEach(argument -> values.add(value(to, argument)));
+    own.forEach(parameter -> values.add(value(to, parameter)));
     if (body.isPresent()) {
       var type = method.getParameterTypes()[own.size()];
-      var bound = captured.stream().map(argument -> value(to, argument)).toList();
+      var bound = captured.stream().map(parameter -> value(to, parameter)).toList();
       values.add(Functions.of(type, function(type), body.get(), bound));
     }
     var result = new MethodTranslator(to, code).translate(values);
@@ -124,17 +128,17 @@ public final class Lifter {
     return graph;
   }
 
-  private static List<Argument> concat(List<Argument> first, List<Argument> second) {
+  private static List<Parameter> concat(List<Parameter> first, List<Parameter> second) {
     return Stream.concat(first.stream(), second.stream()).toList();
   }
 
   /** Returns the parameters of a lambda's method before those of the interface's method. */
-  private static List<Argument> captured(Definition lambda, Class<?> type) {
+  private static List<Parameter> captured(Definition lambda, Class<?> type) {
     var all = List.of(lambda.method.getParameterTypes());
     var types = all.subList(0, all.size() - function(type).getParameterCount());
     var names = lambda.names();
     Declarations.checkParameters(lambda.method, types, names, lambda.place());
-    return arguments(types, names);
+    return parameters(types, names);
   }
 
   /** Returns the method of a functional interface. */
@@ -146,7 +150,7 @@ public final class Lifter {
   }
 
   /** Returns names that differ from those of other parameters. */
-  private static List<String> distinct(List<String> names, List<Argument> others) {
+  private static List<String> distinct(List<String> names, List<Parameter> others) {
     return names.stream()
         .map(each -> others.stream().anyMatch(o -> o.name().equals(each)) ? each + "$" : each)
         .toList();
@@ -158,45 +162,53 @@ public final class Lifter {
     return new Source(outermost.substring(outermost.lastIndexOf('.') + 1) + ".java", 0, 0);
   }
 
-  private static List<Argument> arguments(List<Class<?>> types, List<String> names) {
-    var found = new ArrayList<Argument>();
+  private static List<Parameter> parameters(List<Class<?>> types, List<String> names) {
+    var found = new ArrayList<Parameter>();
     for (var type : types) {
-      int number = found.size();
-      var name = names.get(number);
-      if (type == MemorySegment.class) {
-        found.add(new Argument(name, Argument.Kind.SEGMENT, Element.BYTE));
-      } else {
-        var element = Element.of(type.isArray() ? type.getComponentType() : type).orElseThrow();
-        found.add(
-            new Argument(
-                name, type.isArray() ? Argument.Kind.ARRAY : Argument.Kind.SCALAR, element));
-      }
+      var name = names.get(found.size());
+      found.add(new Parameter(name, type, arguments(type, name)));
     }
     return found;
   }
 
-  private static JavaValue value(Translation to, Argument argument) {
-    var address = new ArgumentValue(argument, Part.ADDRESS);
+  private static List<Argument> arguments(Class<?> type, String name) {
+    if (type == MemorySegment.class) {
+      return List.of(new Argument(name, Kind.SEGMENT, Element.BYTE));
+    }
+    if (type.isArray()) {
+      var element = ElementType.of(type.getComponentType()).orElseThrow();
+      return List.of(new Argument(name, Kind.ARRAY, element));
+    }
+    return RecordLayout.of(type)
+        .map(layout ->
+            layout.leaves().stream()
+                .map(leaf -> new Argument(name + "." + leaf.path(), Kind.SCALAR, leaf.element()))
+                .toList())
+        .orElseGet(() ->
+            List.of(new Argument(name, Kind.SCALAR, RecordLayout.scalar(type).orElseThrow())));
+  }
+
+  private static JavaValue value(Translation to, Parameter parameter) {
+    var type = parameter.type();
+    if (type != MemorySegment.class && !type.isArray()) {
+      var numbers = parameter.arguments().stream().map(each -> number(to, each)).iterator();
+      return Records.value(type, numbers);
+    }
+    var argument = parameter.arguments().getFirst();
+    var address = to.add(Op.ARGUMENT, ValueType.LONG, new ArgumentValue(argument, Part.ADDRESS));
     var length = new ArgumentValue(argument, Part.LENGTH);
-    return switch (argument.kind()) {
-      case SCALAR ->
-          new Scalar(
-              to.add(
-                  Op.ARGUMENT,
-                  argument.element().value(),
-                  new ArgumentValue(argument, Part.NUMBER)));
-      case ARRAY ->
-          new ArrayRef(
-              Access.Space.GLOBAL,
-              argument.element(),
-              to.add(Op.ARGUMENT, ValueType.LONG, address),
-              to.add(Op.ARGUMENT, ValueType.INT, length),
-              argument.name());
-      case SEGMENT ->
-          new SegmentRef(
-              to.add(Op.ARGUMENT, ValueType.LONG, address),
-              to.add(Op.ARGUMENT, ValueType.LONG, length),
-              argument.name());
-    };
+    return type.isArray()
+        ? new ArrayRef(
+            Access.Space.GLOBAL,
+            argument.number(),
+            address,
+            to.add(Op.ARGUMENT, ValueType.INT, length),
+            argument.name())
+        : new SegmentRef(address, to.add(Op.ARGUMENT, ValueType.LONG, length), argument.name());
+  }
+
+  private static Value number(Translation to, Argument argument) {
+    var number = new ArgumentValue(argument, Part.NUMBER);
+    return to.add(Op.ARGUMENT, argument.number().value(), number);
   }
 }

@@ -206,7 +206,7 @@ public final class KernelEmitter {
           new Kernel.Parameter(
               argument.parameterName(),
               switch (argument.kind()) {
-                case SCALAR -> argument.element().value().ptx();
+                case SCALAR -> argument.number().value().ptx();
                 case ARRAY, SEGMENT -> Type.U64;
               }));
     }

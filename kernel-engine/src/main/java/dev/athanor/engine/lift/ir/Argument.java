@@ -1,18 +1,23 @@
 package dev.athanor.engine.lift.ir;
 
 /**
- * A parameter of the Java method.
+ * An argument of a kernel: a parameter of the Java method, or a number of one that is a record.
  *
- * @param name as in Java
+ * @param name of the parameter, and the path to the number in the record
  * @param element type of the number or of the elements; {@link Element#BYTE} for a segment
  */
-public record Argument(String name, Kind kind, Element element) {
+public record Argument(String name, Kind kind, ElementType element) {
 
   /** What is passed. */
   public enum Kind {
     SCALAR,
     ARRAY,
     SEGMENT
+  }
+
+  /** Returns the type of the number of a scalar. */
+  public Element number() {
+    return (Element) element;
   }
 
   /** Returns the name of the kernel parameter that holds the number or the address. */

@@ -6,7 +6,7 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** The element type of a Java array, as in memory. */
-public enum Element {
+public enum Element implements ElementType {
   BOOLEAN(Type.S8, ValueType.INT, "boolean"),
   BYTE(Type.S8, ValueType.INT, "byte"),
   SHORT(Type.S16, ValueType.INT, "short"),
@@ -43,11 +43,17 @@ public enum Element {
     return value;
   }
 
+  @Override
   public int bytes() {
     return memory.bytes();
   }
 
-  /** Returns the Java keyword. */
+  @Override
+  public int alignment() {
+    return memory.bytes();
+  }
+
+  @Override
   public String word() {
     return word;
   }

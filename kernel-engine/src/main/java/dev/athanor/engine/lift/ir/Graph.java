@@ -22,7 +22,7 @@ public final class Graph {
   }
 
   private final String name;
-  private final List<Argument> arguments;
+  private final List<Parameter> parameters;
   private final List<Integer> blockShape;
   private final Block entry;
   private final List<ArrayVariable> arrays = new ArrayList<>();
@@ -31,9 +31,9 @@ public final class Graph {
   /**
    * @param blockShape three extents; empty if the launch determines them
    */
-  public Graph(String name, List<Argument> arguments, List<Integer> blockShape, Block entry) {
+  public Graph(String name, List<Parameter> parameters, List<Integer> blockShape, Block entry) {
     this.name = name;
-    this.arguments = List.copyOf(arguments);
+    this.parameters = List.copyOf(parameters);
     this.blockShape = List.copyOf(blockShape);
     this.entry = entry;
   }
@@ -42,8 +42,13 @@ public final class Graph {
     return name;
   }
 
+  public List<Parameter> parameters() {
+    return parameters;
+  }
+
+  /** Returns the arguments of all parameters, in order. */
   public List<Argument> arguments() {
-    return arguments;
+    return parameters.stream().flatMap(each -> each.arguments().stream()).toList();
   }
 
   public List<Integer> blockShape() {

@@ -3,6 +3,8 @@ package dev.athanor.engine.lift.processor;
 import dev.athanor.engine.lift.GpuKernel;
 import dev.athanor.engine.lift.refusal.Declaration;
 import dev.athanor.engine.lift.refusal.Declaration.Problem;
+import java.lang.foreign.MemorySegment;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
@@ -13,6 +15,8 @@ import javax.annotation.processing.RoundEnvironment;
 import javax.lang.model.SourceVersion;
 import javax.lang.model.element.AnnotationMirror;
 import javax.lang.model.element.AnnotationValue;
+import javax.lang.model.element.Element;
+import javax.lang.model.element.ElementKind;
 import javax.lang.model.element.ExecutableElement;
 import javax.lang.model.element.Modifier;
 import javax.lang.model.element.TypeElement;
@@ -98,9 +102,37 @@ public final class KernelProcessor extends AbstractProcessor {
         name(method.getReturnType()),
         method.getParameters().stream()
             .map(each ->
-                new Declaration.Parameter(each.getSimpleName().toString(), name(each.asType())))
+                new Declaration.Parameter(
+                    each.getSimpleName().toString(), name(each.asType()), isPassed(each.asType())))
             .toList(),
         blockSize);
+  }
+
+  /** Returns whether launches pass values of a type. */
+  private boolean isPassed(TypeMirror type) {
+    return switch (type) {
+      case ArrayType array -> array.getComponentType().getKind().isPrimitive();
+      default -> name(type).equals(MemorySegment.class.getName()) || hasNumbers(type, Set.of());
+    };
+  }
+
+  /**
+   * Returns whether values of a type are numbers, booleans, enums or records of these.
+   *
+   * @param around the records that the value is a component of
+   */
+  private boolean hasNumbers(TypeMirror type, Set<Element> around) {
+    if (!(type instanceof DeclaredType declared)
+        || !(declared.asElement() instanceof TypeElement element)) {
+      return type.getKind().isPrimitive();
+    }
+    var inner = new HashSet<>(around);
+    return element.getKind() == ElementKind.ENUM
+        || (element.getKind() == ElementKind.RECORD
+            && inner.add(element)
+            && !element.getRecordComponents().isEmpty()
+            && element.getRecordComponents().stream()
+                .allMatch(each -> hasNumbers(each.asType(), inner)));
   }
 
   /** Returns the name of an erased type, without annotations. */

@@ -21,8 +21,6 @@ public record Declaration(
     String returnType,
     List<Parameter> parameters,
     List<Integer> blockSize) {
-  private static final Set<String> NUMBERS =
-      Set.of("boolean", "byte", "short", "char", "int", "long", "float", "double");
   private static final int MAX_THREADS = 1024;
   private static final int MAX_DEPTH = 64;
 
@@ -35,8 +33,9 @@ public record Declaration(
    * A parameter.
    *
    * @param type the erased type, such as {@code float[]} or {@code java.lang.String}
+   * @param isPassed whether launches pass values of the type
    */
-  public record Parameter(String name, String type) {}
+  public record Parameter(String name, String type, boolean isPassed) {}
 
   /** The part of a declaration that a problem is about. */
   public enum Part {
@@ -93,11 +92,10 @@ public record Declaration(
   private void addParameter(int index, List<Problem> found) {
     var parameter = parameters.get(index);
     var type = parameter.type;
-    var element = type.endsWith("[]") ? type.substring(0, type.length() - 2) : type;
     List<Object> names = List.of(parameter.name, simple(type));
     if (isVarArgs && index == parameters.size() - 1) {
       found.add(new Problem(Refusal.VARARGS, Part.PARAMETER, index, names));
-    } else if (!NUMBERS.contains(element) && !type.equals("java.lang.foreign.MemorySegment")) {
+    } else if (!parameter.isPassed) {
       var refusal = type.endsWith("[]") ? Refusal.OBJECT_ARRAY : Refusal.PARAMETER_TYPE;
       found.add(new Problem(refusal, Part.PARAMETER, index, names));
     }

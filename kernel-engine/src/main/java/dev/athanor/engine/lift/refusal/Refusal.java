@@ -87,7 +87,7 @@ public enum Refusal {
   OBJECT_ARRAY("%s is an array of objects or arrays", "use one flat array of numbers"),
   PARAMETER_TYPE(
       "the parameter %s has the type %s",
-      "use a number, a boolean, an array of these, or a MemorySegment"),
+      "use a number, a boolean, an enum, a record of these, an array of numbers, or a MemorySegment"),
   RETURN_TYPE("the kernel returns %s", "make it void, and write results to an array parameter"),
   GENERIC("the kernel has type parameters", "write one method for each type"),
   VARARGS("the parameter %s takes a variable number of arguments", "declare it as an array"),

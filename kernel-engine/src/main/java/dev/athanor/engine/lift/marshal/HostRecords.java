@@ -1,0 +1,170 @@
+package dev.athanor.engine.lift.marshal;
+
+import static java.lang.invoke.MethodType.methodType;
+
+import dev.athanor.engine.lift.ir.Element;
+import dev.athanor.engine.lift.ir.RecordLayout;
+import dev.athanor.engine.lift.refusal.OpenPackages;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.invoke.VarHandle.AccessMode;
+import java.lang.reflect.InaccessibleObjectException;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Copies the records of a class to memory of the host, in their {@link RecordLayout}. */
+public final class HostRecords {
+  private static final ClassValue<HostRecords> BY_CLASS =
+      new ClassValue<>() {
+        @Override
+        protected HostRecords computeValue(Class<?> type) {
+          return new HostRecords(RecordLayout.of(type).orElseThrow());
+        }
+      };
+
+  private static final MethodHandle SUM;
+  private static final MethodHandle ORDINAL;
+  private static final MethodHandle REQUIRE;
+
+  static {
+    var lookup = MethodHandles.lookup();
+    try {
+      SUM = lookup.findStatic(Long.class, "sum", methodType(long.class, long.class, long.class));
+      ORDINAL = lookup.findVirtual(Enum.class, "ordinal", methodType(int.class));
+      REQUIRE =
+          lookup.findStatic(
+              HostRecords.class, "require", methodType(Object.class, String.class, Object.class));
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  private final RecordLayout layout;
+
+  /** Writes a record to an offset: {@code (MemorySegment, long, Object)void}. */
+  private final MethodHandle writer;
+
+  private HostRecords(RecordLayout layout) {
+    this.layout = layout;
+    writer = writer(layout).asType(writerType(Object.class));
+  }
+
+  /**
+   * Returns the copies of the records of a class that has a layout.
+   *
+   * @throws IllegalArgumentException if this module may not read its components
+   */
+  public static HostRecords of(Class<?> type) {
+    return BY_CLASS.get(type);
+  }
+
+  /**
+   * Returns the numbers of a record in the order of {@link RecordLayout#leaves}, in their boxes.
+   *
+   * @throws IllegalArgumentException if a component is null
+   */
+  public List<Object> numbers(Object record) {
+    var memory = allocate(layout.bytes());
+    write(record, memory, 0);
+    return layout.leaves().stream()
+        .map(leaf -> memoryOf(leaf.element()).varHandle().get(memory, (long) leaf.offset()))
+        .toList();
+  }
+
+  /** Allocates zeros, aligned for numbers of all types. */
+  static MemorySegment allocate(long bytes) {
+    int longs = Math.toIntExact(Math.ceilDiv(bytes, (long) Long.BYTES));
+    return MemorySegment.ofArray(new long[longs]).asSlice(0, bytes);
+  }
+
+  private void write(Object record, MemorySegment to, long at) {
+    try {
+      writer.invokeExact(to, at, record);
+    } catch (Throwable e) {
+      throw failure(e, "an accessor of %s fails".formatted(layout.word()));
+    }
+  }
+
+  /** Throws what is unchecked; returns an exception for the rest. */
+  private static IllegalStateException failure(Throwable thrown, String sentence) {
+    return switch (thrown) {
+      case RuntimeException e -> throw e;
+      case Error e -> throw e;
+      default -> new IllegalStateException(sentence, thrown);
+    };
+  }
+
+  private static MethodType writerType(Class<?> value) {
+    return methodType(void.class, MemorySegment.class, long.class, value);
+  }
+
+  private static MethodHandle writer(RecordLayout layout) {
+    var all = MethodHandles.empty(writerType(layout.type()));
+    for (var each : layout.components()) {
+      var write =
+          switch (each.element()) {
+            case Element number -> memoryOf(number).varHandle().toMethodHandle(AccessMode.SET);
+            case RecordLayout inner -> writer(inner);
+          };
+      var ofRecord = MethodHandles.filterArguments(write, 2, accessor(layout, each));
+      all = MethodHandles.foldArguments(at(each.offset(), ofRecord), all);
+    }
+    return all;
+  }
+
+  /** Lets a method whose second parameter is an offset add a number to it. */
+  private static MethodHandle at(long offset, MethodHandle method) {
+    return MethodHandles.filterArguments(method, 1, MethodHandles.insertArguments(SUM, 0, offset));
+  }
+
+  /**
+   * Returns the method that reads a component: its number or record, and the ordinal of an enum.
+   */
+  private static MethodHandle accessor(RecordLayout layout, RecordLayout.Component component) {
+    var type = component.type();
+    MethodHandle accessor;
+    try {
+      var method = layout.type().getDeclaredMethod(component.name());
+      method.setAccessible(true);
+      accessor = MethodHandles.lookup().unreflect(method);
+    } catch (ReflectiveOperationException | InaccessibleObjectException e) {
+      throw new IllegalArgumentException(
+          "cannot read components of %s: its package is not open; %s"
+              .formatted(layout.word(), OpenPackages.request(layout.type())),
+          e);
+    }
+    if (type.isPrimitive()) {
+      return accessor;
+    }
+    var path = layout.word() + "." + component.name();
+    var present = MethodHandles.insertArguments(REQUIRE, 0, path).asType(methodType(type, type));
+    var required = MethodHandles.filterReturnValue(accessor, present);
+    return type.isEnum()
+        ? MethodHandles.filterReturnValue(required, ORDINAL.asType(methodType(int.class, type)))
+        : required;
+  }
+
+  @SuppressWarnings("UnusedMethod") // a method handle calls it
+  private static Object require(String path, @Nullable Object component) {
+    if (component == null) {
+      throw new IllegalArgumentException(path + " is null; a kernel needs a value");
+    }
+    return component;
+  }
+
+  private static ValueLayout memoryOf(Element number) {
+    return switch (number) {
+      case BOOLEAN -> ValueLayout.JAVA_BOOLEAN;
+      case BYTE -> ValueLayout.JAVA_BYTE;
+      case SHORT -> ValueLayout.JAVA_SHORT;
+      case CHAR -> ValueLayout.JAVA_CHAR;
+      case INT -> ValueLayout.JAVA_INT;
+      case LONG -> ValueLayout.JAVA_LONG;
+      case FLOAT -> ValueLayout.JAVA_FLOAT;
+      case DOUBLE -> ValueLayout.JAVA_DOUBLE;
+    };
+  }
+}
