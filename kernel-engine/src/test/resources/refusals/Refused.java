@@ -38,17 +38,17 @@ class Refused {
 
   @GpuKernel
   static void stringParameter(String text, int[] a) {
-    a[0] = 1; // refused: the parameter text has the type String; use a number, a boolean, an enum, a record of these, an array of numbers, or a MemorySegment (in stringParameter)
+    a[0] = 1; // refused: the parameter text has the type String; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment (in stringParameter)
   }
 
   @GpuKernel
   static void listParameter(List<Integer> a) {
-    a.add(1); // refused: the parameter a has the type List; use a number, a boolean, an enum, a record of these, an array of numbers, or a MemorySegment (in listParameter)
+    a.add(1); // refused: the parameter a has the type List; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment (in listParameter)
   }
 
   @GpuKernel
   static void boxedParameter(int[] a, Integer n) {
-    a[0] = 1; // refused: the parameter n has the type Integer; use a number, a boolean, an enum, a record of these, an array of numbers, or a MemorySegment (in boxedParameter)
+    a[0] = 1; // refused: the parameter n has the type Integer; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment (in boxedParameter)
   }
 
   @GpuKernel
@@ -60,21 +60,82 @@ class Refused {
 
   @GpuKernel
   static void recordOfObjects(int[] a, Named named) {
-    a[0] = named.n(); // refused: the parameter named has the type Named; use a number, a boolean, an enum, a record of these, an array of numbers, or a MemorySegment (in recordOfObjects)
+    a[0] = named.n(); // refused: the parameter named has the type Named; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment (in recordOfObjects)
+  }
+
+  @GpuKernel
+  static void arrayOfRecordsOfObjects(int[] a, Named[] named) {
+    a[0] = named.length; // refused: named is an array of objects or arrays; use a flat array of numbers or records of numbers (in arrayOfRecordsOfObjects)
+  }
+
+  @GpuKernel
+  static void arrayOfEnums(int[] a, Operator[] operators) {
+    a[0] = operators.length; // refused: operators is an array of objects or arrays; use a flat array of numbers or records of numbers (in arrayOfEnums)
+  }
+
+  @GpuKernel
+  static void matrixOfRecords(int[] a, Pair[][] pairs) {
+    a[0] = pairs.length; // refused: pairs is an array of objects or arrays; use a flat array of numbers or records of numbers (in matrixOfRecords)
+  }
+
+  @GpuKernel
+  static void arrayOfRecords(Pair[] pairs) {
+    pairs[0] = new Pair(pairs[1].x(), pairs.length);
+  }
+
+  @GpuKernel
+  static void nullElement(Pair[] pairs) {
+    pairs[0] = null; // refused: null is not a value of a kernel; pass every array, or select with an int (in nullElement)
+  }
+
+  @GpuKernel
+  static void elementComparedWithNull(int[] a, Pair[] pairs) {
+    if (pairs[0] == null) { // refused: null is not a value of a kernel; pass every array, or select with an int (in elementComparedWithNull)
+      a[0] = 1;
+    }
+  }
+
+  @GpuKernel
+  static void identityOfElements(int[] a, Pair[] pairs) {
+    a[0] = pairs[0] == pairs[1] ? 1 : 0; // refused: object references are compared; compare numbers (in identityOfElements)
+  }
+
+  @GpuKernel
+  static void clonedRecords(Pair[] pairs) {
+    pairs[0] = pairs.clone()[0]; // refused: `clone()` is called on an array; use only its elements and its length (in clonedRecords)
+  }
+
+  @GpuKernel
+  static void otherRecord(Pair[] pairs, Flag flag) {
+    Object[] objects = pairs;
+    objects[0] = flag; // refused: `instanceof` and casts of objects need classes at run time; use numbers (in otherRecord)
+  }
+
+  @GpuKernel
+  static void privateArrayOfRecords(int[] a) {
+    var pairs = new Pair[4]; // refused: `new Refused.Pair[…]` is not an array of numbers with one or two dimensions; use arrays of numbers, or a record for each element (in privateArrayOfRecords)
+    a[0] = pairs[0].x();
+  }
+
+  private static final Pair[] PAIRS = {new Pair(1, 2)};
+
+  @GpuKernel
+  static void constantRecords(int[] a) {
+    a[0] = PAIRS[0].x(); // refused: the constant Refused.PAIRS is not a number or an array of numbers; use numbers, or pass what it has as parameters (in constantRecords)
   }
 
   record Generic<T>(T value) {}
 
   @GpuKernel
   static void genericRecord(int[] a, Generic<Integer> n) {
-    a[0] = 1; // refused: the parameter n has the type Generic; use a number, a boolean, an enum, a record of these, an array of numbers, or a MemorySegment (in genericRecord)
+    a[0] = 1; // refused: the parameter n has the type Generic; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment (in genericRecord)
   }
 
   record Node(int n, Node next) {}
 
   @GpuKernel
   static void recordOfItself(int[] a, Node node) {
-    a[0] = node.n(); // refused: the parameter node has the type Node; use a number, a boolean, an enum, a record of these, an array of numbers, or a MemorySegment (in recordOfItself)
+    a[0] = node.n(); // refused: the parameter node has the type Node; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment (in recordOfItself)
   }
 
   @GpuKernel
@@ -84,12 +145,12 @@ class Refused {
 
   @GpuKernel
   static void nestedArrays(int[][] a) {
-    a[0][0] = 1; // refused: a is an array of objects or arrays; use one flat array of numbers (in nestedArrays)
+    a[0][0] = 1; // refused: a is an array of objects or arrays; use a flat array of numbers or records of numbers (in nestedArrays)
   }
 
   @GpuKernel
   static void arrayOfStrings(int[] a, String[] names) {
-    a[0] = names.length; // refused: names is an array of objects or arrays; use one flat array of numbers (in arrayOfStrings)
+    a[0] = names.length; // refused: names is an array of objects or arrays; use a flat array of numbers or records of numbers (in arrayOfStrings)
   }
 
   @GpuKernel

@@ -11,6 +11,7 @@ import dev.athanor.engine.lift.Gpu;
 import dev.athanor.engine.lift.GpuKernel;
 import dev.athanor.engine.lift.KernelStream;
 import dev.athanor.engine.lift.Kernels;
+import java.util.Arrays;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -140,6 +141,39 @@ class JavaKernelsOnVulkanTest {
       kernel.inJava().launch(1, expected);
       var onDevice = new double[64];
       kernel.on(device).launch(1, onDevice);
+      assertThat(onDevice).isEqualTo(expected);
+    }
+  }
+
+  record Body(float x, float y, double mass, short kind, byte steps) {}
+
+  record Step(float length, int n) {}
+
+  @GpuKernel(blockSize = 64)
+  static void move(Body[] bodies, Step step) {
+    int i = Gpu.threadIdxX();
+    if (i < step.n()) {
+      var b = bodies[i];
+      bodies[i] =
+          new Body(
+              b.x + step.length() * i, b.y, b.mass / 2, (short) (b.kind - i), (byte) (b.steps + 1));
+    }
+  }
+
+  private static Body[] bodies() {
+    var bodies = new Body[64];
+    Arrays.setAll(bodies, i -> new Body(i, -i, i / 3.0, (short) (500 * i), (byte) (2 * i)));
+    return bodies;
+  }
+
+  @Test
+  void takesRecords() {
+    try (var device = TestDevice.open()) {
+      var kernel = Kernels.of(JavaKernelsOnVulkanTest::move);
+      var expected = bodies();
+      kernel.inJava().launch(1, expected, new Step(0.5f, 60));
+      var onDevice = bodies();
+      kernel.on(device).launch(1, onDevice, new Step(0.5f, 60));
       assertThat(onDevice).isEqualTo(expected);
     }
   }

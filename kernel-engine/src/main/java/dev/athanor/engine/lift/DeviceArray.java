@@ -4,15 +4,16 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Stream;
-import dev.athanor.engine.lift.ir.Element;
+import dev.athanor.engine.lift.ir.ElementType;
+import dev.athanor.engine.lift.marshal.HostArray;
 import java.lang.reflect.Array;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An array of numbers or booleans in the memory of a device. Launches take it in place of an array
- * of the host and copy nothing. Work on it that streams have enqueued completes before other
- * streams use it and before the host copies it.
+ * An array of numbers, booleans or records of these in the memory of a device. Launches take it in
+ * place of an array of the host and copy nothing. Work on it that streams have enqueued completes
+ * before other streams use it and before the host copies it.
  *
  * <p>One thread at a time may use a device array and the stream that used it last.
  *
@@ -21,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 public final class DeviceArray<A> implements AutoCloseable {
   private final Device device;
   private final Class<A> type;
-  private final Element element;
+  private final ElementType element;
   private final int length;
   private final Buffer buffer;
   private @Nullable KernelStream lastUser;
@@ -33,7 +34,7 @@ public final class DeviceArray<A> implements AutoCloseable {
         HostArray.element(type)
             .orElseThrow(() ->
                 new IllegalArgumentException(
-                    "a device array has elements of a primitive type, as float[] does; got "
+                    "a device array has elements of a primitive type or records of these; got "
                         + type.getSimpleName()));
     this.length = length;
     if (length < 0) {
@@ -88,13 +89,14 @@ public final class DeviceArray<A> implements AutoCloseable {
   }
 
   /**
-   * Copies all elements to an array of the same length.
+   * Copies all elements to an array of the same length. Records that differ are replaced by new
+   * ones.
    *
    * @throws CheckFailedException if a check of work on this array failed
    */
   public void copyTo(A target) {
     requireLength(target);
-    var host = HostArray.of(target).orElseThrow();
+    var host = HostArray.toUpdate(target).orElseThrow();
     transfer(stream -> stream.download(buffer, 0, host.memory()));
     host.update();
   }
@@ -132,7 +134,7 @@ public final class DeviceArray<A> implements AutoCloseable {
     }
   }
 
-  Element element() {
+  ElementType element() {
     return element;
   }
 

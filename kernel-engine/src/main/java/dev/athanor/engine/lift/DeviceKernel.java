@@ -82,8 +82,8 @@ public final class DeviceKernel {
 
   /**
    * Launches the kernel and waits for it. Arrays and segments are copied to the device, and those
-   * that the kernel writes are copied back. A {@link DeviceArray} or {@link Buffer} of the device
-   * in place of an array stays there.
+   * that the kernel writes are copied back; records that it changed are replaced by new ones. A
+   * {@link DeviceArray} or {@link Buffer} of the device in place of an array stays there.
    *
    * @param arguments one for each parameter of the method
    * @throws IllegalArgumentException if an argument does not match its parameter, an array that the

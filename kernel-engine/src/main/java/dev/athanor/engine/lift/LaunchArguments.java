@@ -6,6 +6,7 @@ import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.lift.ir.Argument.Kind;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Parameter;
+import dev.athanor.engine.lift.marshal.HostArray;
 import dev.athanor.engine.lift.marshal.HostRecords;
 import dev.athanor.engine.ptx.Kernel;
 import java.lang.foreign.MemorySegment;
@@ -152,7 +153,7 @@ final class LaunchArguments implements AutoCloseable {
       case Buffer buffer ->
           putMemory(parameter, buffer, buffer.bytes() / parameter.element().bytes());
       case DeviceArray<?> array
-          when parameter.kind() == Kind.ARRAY && array.element() == parameter.element() -> {
+          when parameter.kind() == Kind.ARRAY && array.element().equals(parameter.element()) -> {
         deviceArrays.add(array);
         putMemory(parameter, array.buffer(), array.length());
       }

@@ -131,7 +131,7 @@ class KernelStreamTest {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> DeviceArray.copyOf(DEVICE, new String[2]))
         .withMessage(
-            "a device array has elements of a primitive type, as float[] does; got String[]");
+            "a device array has elements of a primitive type or records of these; got String[]");
     assertThatIllegalArgumentException()
         .isThrownBy(() -> DeviceArray.allocate(DEVICE, int[].class, -1))
         .withMessage("an array has at least 0 elements, got -1");

@@ -8,6 +8,7 @@ import dev.athanor.engine.lift.bytecode.JavaValue.FunctionRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Layout;
 import dev.athanor.engine.lift.bytecode.JavaValue.Mixed;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.RecordsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.RowsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.bytecode.JavaValue.SegmentRef;
@@ -136,6 +137,11 @@ final class CallSymbols {
       case Scalar _, Boxed _, EnumRef _ -> Optional.of(new InRegister(from.removeFirst()));
       case FunctionRef function -> {
         function.captured().forEach(each -> location(each, from));
+        yield Optional.empty();
+      }
+      case RecordsRef _ -> { // debuggers know arrays of numbers only
+        from.removeFirst();
+        from.removeFirst();
         yield Optional.empty();
       }
       case RowsRef array -> location(array.elements(), from);

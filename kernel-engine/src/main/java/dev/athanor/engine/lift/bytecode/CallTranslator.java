@@ -8,6 +8,7 @@ import dev.athanor.engine.lift.bytecode.JavaValue.EnumRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.EnumValues;
 import dev.athanor.engine.lift.bytecode.JavaValue.FunctionRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.RecordsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.bytecode.JavaValue.SegmentRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Unconstructed;
@@ -114,7 +115,7 @@ final class CallTranslator {
         new SegmentAccesses(to, code).call(callee, segment, arguments, frame);
         yield true;
       }
-      case ArrayRef _ -> throw refuse(Refusal.ARRAY_METHOD, callee.name);
+      case ArrayRef _, RecordsRef _ -> throw refuse(Refusal.ARRAY_METHOD, callee.name);
       case Boxed boxed when Boxes.isUnboxing(callee.owner, callee.name) -> {
         frame.push(functions.unbox(boxed, callee.result()));
         yield true;

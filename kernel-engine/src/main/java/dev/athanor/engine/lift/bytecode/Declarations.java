@@ -1,6 +1,5 @@
 package dev.athanor.engine.lift.bytecode;
 
-import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.ElementType;
 import dev.athanor.engine.lift.refusal.Declaration;
 import dev.athanor.engine.lift.refusal.LiftException;
@@ -118,8 +117,7 @@ final class Declarations {
   private static boolean isPassed(Class<?> type) {
     return type == MemorySegment.class
         || type.isEnum()
-        || (type.isArray() ? Element.of(type.getComponentType()) : ElementType.of(type))
-            .isPresent();
+        || ElementType.of(type.isArray() ? type.getComponentType() : type).isPresent();
   }
 
   private static void refuse(Method method, Source place, Declaration declaration) {

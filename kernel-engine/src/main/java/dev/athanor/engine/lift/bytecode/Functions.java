@@ -6,6 +6,7 @@ import dev.athanor.engine.lift.bytecode.JavaValue.Boxed;
 import dev.athanor.engine.lift.bytecode.JavaValue.EnumRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.FunctionRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.RecordsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.bytecode.JavaValue.Unconstructed;
 import dev.athanor.engine.lift.ir.Element;
@@ -173,6 +174,8 @@ final class Functions {
     return switch (value) {
       case ArrayRef array ->
           type.isArray() && type.componentType().displayName().equals(array.element().word());
+      case RecordsRef array ->
+          type.equals(array.layout().type().describeConstable().orElseThrow().arrayType());
       case Boxed boxed -> Boxes.isInstance(boxed.type(), internalName(type));
       case EnumRef constant ->
           constant.type().equals(internalName(type)) || internalName(type).equals("java/lang/Enum");

@@ -5,6 +5,8 @@ import static dev.athanor.engine.lift.bytecode.Translation.number;
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.EnumValues;
 import dev.athanor.engine.lift.bytecode.JavaValue.Mixed;
+import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.RecordsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.RowsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.ir.Access;
@@ -82,10 +84,11 @@ final class InstructionTranslator {
       case NewPrimitiveArrayInstruction array ->
           frame.push(arrays.create(array.typeKind(), number(frame.pop())));
       case NewMultiArrayInstruction array -> frame.push(arrays.create(array, frame));
-      case ArrayLoadInstruction load when load.typeKind() == TypeKind.REFERENCE -> row(frame);
+      case ArrayLoadInstruction load when load.typeKind() == TypeKind.REFERENCE ->
+          loadReference(frame);
       case ArrayLoadInstruction _ -> load(frame);
       case ArrayStoreInstruction store when store.typeKind() == TypeKind.REFERENCE ->
-          throw refuse(Refusal.ROW_STORE);
+          storeReference(frame);
       case ArrayStoreInstruction _ -> store(frame);
       case StackInstruction stack -> StackTranslator.translate(stack.opcode(), frame);
       case FieldInstruction field -> fields.translate(field, frame);
@@ -197,11 +200,25 @@ final class InstructionTranslator {
     throw refuse(Refusal.NOT_AN_ARRAY, "an array");
   }
 
-  private void row(Frame frame) {
+  private void storeReference(Frame frame) {
+    var value = frame.pop();
+    var index = number(frame.pop());
+    if (!(frame.pop() instanceof RecordsRef array)) {
+      throw refuse(Refusal.ROW_STORE);
+    }
+    if (!(value instanceof RecordRef record)
+        || !record.type().equals(ClassFiles.internalName(array.layout().type()))) {
+      throw refuse(Refusal.INSTANCEOF); // Java would compare the classes
+    }
+    new Records(to).store(array, index, record);
+  }
+
+  private void loadReference(Frame frame) {
     var index = number(frame.pop());
     frame.push(
         switch (frame.pop()) {
           case RowsRef array -> arrays.row(array, index);
+          case RecordsRef array -> new Records(to).load(array, index);
           case EnumValues constants -> new Enums(to).element(constants, index);
           default -> throw refuse(Refusal.NOT_AN_ARRAY, "an array of arrays");
         });
@@ -239,6 +256,7 @@ final class InstructionTranslator {
         var array = frame.pop();
         return switch (array) {
           case RowsRef rows -> Value.constant(rows.rows());
+          case RecordsRef records -> records.length();
           case EnumValues constants -> Value.constant(constants.length());
           default -> array(array).length();
         };

@@ -2,6 +2,7 @@ package dev.athanor.engine.lift.bytecode;
 
 import dev.athanor.engine.lift.ir.Access.Space;
 import dev.athanor.engine.lift.ir.Element;
+import dev.athanor.engine.lift.ir.RecordLayout;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.refusal.Refusal;
 import java.lang.constant.DirectMethodHandleDesc;
@@ -43,6 +44,15 @@ sealed interface JavaValue {
       return new RowsRef(elements.named(other), rows, columns);
     }
   }
+
+  /**
+   * An array of records, which is a parameter.
+   *
+   * @param pointer address of element 0
+   * @param length number of elements, an int
+   */
+  record RecordsRef(RecordLayout layout, Value pointer, Value length, String name)
+      implements JavaValue {}
 
   /**
    * A memory segment.
@@ -142,6 +152,7 @@ sealed interface JavaValue {
       case FunctionRef function -> function.captured.stream().flatMap(JavaValue::parts);
       case ArrayRef array -> Stream.of(array.pointer, array.length);
       case RowsRef array -> array.elements.parts();
+      case RecordsRef array -> Stream.of(array.pointer, array.length);
       case SegmentRef segment -> Stream.of(segment.pointer, segment.bytes);
       case RecordRef object -> object.components.stream().flatMap(JavaValue::parts);
       case Unconstructed object -> object.fields.values().stream().flatMap(JavaValue::parts);
@@ -162,6 +173,7 @@ sealed interface JavaValue {
           new ArrayRef(array.space, array.element, parts.next(), parts.next(), array.name);
       case RowsRef array ->
           new RowsRef((ArrayRef) array.elements.with(parts), array.rows, array.columns);
+      case RecordsRef array -> new RecordsRef(array.layout, parts.next(), parts.next(), array.name);
       case SegmentRef segment -> new SegmentRef(parts.next(), parts.next(), segment.name);
       case RecordRef object ->
           new RecordRef(object.type, object.names, with(object.components, parts));
@@ -203,6 +215,7 @@ sealed interface JavaValue {
               && array.elements.matches(o.elements)
               && array.rows == o.rows
               && array.columns == o.columns;
+      case RecordsRef array -> other instanceof RecordsRef o && array.layout.equals(o.layout);
       case SegmentRef _ -> other instanceof SegmentRef;
       case RecordRef object ->
           other instanceof RecordRef o

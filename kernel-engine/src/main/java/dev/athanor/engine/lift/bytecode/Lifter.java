@@ -1,6 +1,7 @@
 package dev.athanor.engine.lift.bytecode;
 
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.RecordsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.SegmentRef;
 import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.Argument;
@@ -195,16 +196,20 @@ public final class Lifter {
       return Records.value(type, numbers);
     }
     var argument = parameter.arguments().getFirst();
+    var name = argument.name();
     var address = to.add(Op.ARGUMENT, ValueType.LONG, new ArgumentValue(argument, Part.ADDRESS));
-    var length = new ArgumentValue(argument, Part.LENGTH);
-    return type.isArray()
-        ? new ArrayRef(
-            Access.Space.GLOBAL,
-            argument.number(),
-            address,
-            to.add(Op.ARGUMENT, ValueType.INT, length),
-            argument.name())
-        : new SegmentRef(address, to.add(Op.ARGUMENT, ValueType.LONG, length), argument.name());
+    var length =
+        to.add(
+            Op.ARGUMENT,
+            type.isArray() ? ValueType.INT : ValueType.LONG,
+            new ArgumentValue(argument, Part.LENGTH));
+    if (!type.isArray()) {
+      return new SegmentRef(address, length, name);
+    }
+    return switch (argument.element()) {
+      case Element number -> new ArrayRef(Access.Space.GLOBAL, number, address, length, name);
+      case RecordLayout layout -> new RecordsRef(layout, address, length, name);
+    };
   }
 
   private static Value number(Translation to, Argument argument) {

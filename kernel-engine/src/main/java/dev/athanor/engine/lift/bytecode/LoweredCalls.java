@@ -79,7 +79,7 @@ final class LoweredCalls {
       int length = 0;
       int accessed = 0;
       if (parameter.isArray()) {
-        if (!isIndex(model, i + 1, type)) {
+        if (!isIndex(model, i + 1, type) || !parameter.componentType().isPrimitive()) {
           throw refuse(name, "parameter " + (i + 1), parameter, caller);
         }
         if (intrinsic.effect() == Effect.WRITE

@@ -1,6 +1,7 @@
 package dev.athanor.engine.lift.bytecode;
 
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.RecordsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.ir.Access.Space;
 import dev.athanor.engine.lift.ir.ArrayVariable;
@@ -236,6 +237,12 @@ final class Translation {
   Value element(ArrayRef array, Value index, int count) {
     checkRange(new Site(Site.Kind.ELEMENTS, array.name(), count, source), index, array.length());
     return add(Op.ADDRESS, array.pointer().type(), array.element().bytes(), array.pointer(), index);
+  }
+
+  /** Returns the address of a record in an array, after the check of its index. */
+  Value element(RecordsRef array, Value index) {
+    checkRange(new Site(Site.Kind.ELEMENTS, array.name(), 1, source), index, array.length());
+    return add(Op.ADDRESS, ValueType.LONG, array.layout().bytes(), array.pointer(), index);
   }
 
   /** Checks that the elements or bytes from an index on exist, if the kernel is checked. */

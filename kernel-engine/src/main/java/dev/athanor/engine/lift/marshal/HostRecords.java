@@ -4,6 +4,7 @@ import static java.lang.invoke.MethodType.methodType;
 
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.RecordLayout;
+import dev.athanor.engine.lift.ir.RecordLayout.Component;
 import dev.athanor.engine.lift.refusal.OpenPackages;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -15,7 +16,7 @@ import java.lang.reflect.InaccessibleObjectException;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Copies the records of a class to memory of the host, in their {@link RecordLayout}. */
+/** Copies the records of a class to memory of the host and back, in their {@link RecordLayout}. */
 public final class HostRecords {
   private static final ClassValue<HostRecords> BY_CLASS =
       new ClassValue<>() {
@@ -28,6 +29,7 @@ public final class HostRecords {
   private static final MethodHandle SUM;
   private static final MethodHandle ORDINAL;
   private static final MethodHandle REQUIRE;
+  private static final MethodHandle CONSTANT;
 
   static {
     var lookup = MethodHandles.lookup();
@@ -37,6 +39,9 @@ public final class HostRecords {
       REQUIRE =
           lookup.findStatic(
               HostRecords.class, "require", methodType(Object.class, String.class, Object.class));
+      CONSTANT =
+          lookup.findStatic(
+              HostRecords.class, "constant", methodType(Object.class, Class.class, int.class));
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -47,9 +52,20 @@ public final class HostRecords {
   /** Writes a record to an offset: {@code (MemorySegment, long, Object)void}. */
   private final MethodHandle writer;
 
+  /** Creates a record from an offset: {@code (MemorySegment, long)Object}. */
+  private final MethodHandle reader;
+
   private HostRecords(RecordLayout layout) {
     this.layout = layout;
-    writer = writer(layout).asType(writerType(Object.class));
+    try {
+      writer = writer(layout).asType(writerType(Object.class));
+      reader = reader(layout).asType(methodType(Object.class, MemorySegment.class, long.class));
+    } catch (ReflectiveOperationException | InaccessibleObjectException e) {
+      throw new IllegalArgumentException(
+          "cannot copy records of %s: its package is not open; %s"
+              .formatted(layout.word(), OpenPackages.request(layout.type())),
+          e);
+    }
   }
 
   /**
@@ -67,17 +83,62 @@ public final class HostRecords {
    * @throws IllegalArgumentException if a component is null
    */
   public List<Object> numbers(Object record) {
-    var memory = allocate(layout.bytes());
+    var memory = allocate(1);
     write(record, memory, 0);
     return layout.leaves().stream()
         .map(leaf -> memoryOf(leaf.element()).varHandle().get(memory, (long) leaf.offset()))
         .toList();
   }
 
-  /** Allocates zeros, aligned for numbers of all types. */
-  static MemorySegment allocate(long bytes) {
+  /** Allocates zeros for a number of records. */
+  MemorySegment allocate(int records) {
+    long bytes = (long) records * layout.bytes();
     int longs = Math.toIntExact(Math.ceilDiv(bytes, (long) Long.BYTES));
-    return MemorySegment.ofArray(new long[longs]).asSlice(0, bytes);
+    return MemorySegment.ofArray(new long[longs]).asSlice(0, bytes); // aligned for all numbers
+  }
+
+  /**
+   * Returns the memory of records.
+   *
+   * @throws IllegalArgumentException if one is null
+   */
+  MemorySegment copy(@Nullable Object[] records) {
+    var memory = allocate(records.length);
+    for (int i = 0; i < records.length; i++) {
+      var record = records[i];
+      if (record == null) {
+        throw new IllegalArgumentException(
+            "element %d of %s[%d] is null; a kernel needs a record in each element"
+                .formatted(i, layout.word(), records.length));
+      }
+      write(record, memory, (long) i * layout.bytes());
+    }
+    return memory;
+  }
+
+  /** Replaces the records that differ from those in memory. */
+  void update(@Nullable Object[] records, MemorySegment memory) {
+    var known = allocate(1);
+    for (int i = 0; i < records.length; i++) {
+      long at = (long) i * layout.bytes();
+      var record = records[i];
+      if (record != null) {
+        write(record, known, 0);
+      }
+      if (record == null
+          || MemorySegment.mismatch(known, 0, layout.bytes(), memory, at, at + layout.bytes())
+              >= 0) {
+        records[i] = read(memory, at);
+      }
+    }
+  }
+
+  private Object read(MemorySegment from, long at) {
+    try {
+      return (Object) reader.invokeExact(from, at);
+    } catch (Throwable e) {
+      throw failure(e, "the constructor of %s fails".formatted(layout.word()));
+    }
   }
 
   private void write(Object record, MemorySegment to, long at) {
@@ -101,7 +162,7 @@ public final class HostRecords {
     return methodType(void.class, MemorySegment.class, long.class, value);
   }
 
-  private static MethodHandle writer(RecordLayout layout) {
+  private static MethodHandle writer(RecordLayout layout) throws ReflectiveOperationException {
     var all = MethodHandles.empty(writerType(layout.type()));
     for (var each : layout.components()) {
       var write =
@@ -123,19 +184,12 @@ public final class HostRecords {
   /**
    * Returns the method that reads a component: its number or record, and the ordinal of an enum.
    */
-  private static MethodHandle accessor(RecordLayout layout, RecordLayout.Component component) {
+  private static MethodHandle accessor(RecordLayout layout, Component component)
+      throws ReflectiveOperationException {
     var type = component.type();
-    MethodHandle accessor;
-    try {
-      var method = layout.type().getDeclaredMethod(component.name());
-      method.setAccessible(true);
-      accessor = MethodHandles.lookup().unreflect(method);
-    } catch (ReflectiveOperationException | InaccessibleObjectException e) {
-      throw new IllegalArgumentException(
-          "cannot read components of %s: its package is not open; %s"
-              .formatted(layout.word(), OpenPackages.request(layout.type())),
-          e);
-    }
+    var method = layout.type().getDeclaredMethod(component.name());
+    method.setAccessible(true);
+    var accessor = MethodHandles.lookup().unreflect(method);
     if (type.isPrimitive()) {
       return accessor;
     }
@@ -145,6 +199,52 @@ public final class HostRecords {
     return type.isEnum()
         ? MethodHandles.filterReturnValue(required, ORDINAL.asType(methodType(int.class, type)))
         : required;
+  }
+
+  private static MethodHandle reader(RecordLayout layout) throws ReflectiveOperationException {
+    var components = layout.components();
+    var constructor =
+        layout
+            .type()
+            .getDeclaredConstructor(
+                components.stream().map(Component::type).toArray(Class<?>[]::new));
+    constructor.setAccessible(true);
+    var read =
+        MethodHandles.dropArguments(
+            MethodHandles.lookup().unreflectConstructor(constructor),
+            components.size(),
+            MemorySegment.class,
+            long.class);
+    for (int i = components.size() - 1; i >= 0; i--) {
+      var each = components.get(i);
+      read = MethodHandles.foldArguments(read, i, at(each.offset(), component(each)));
+    }
+    return read;
+  }
+
+  /** Returns the method that reads a component from its offset. */
+  private static MethodHandle component(Component component) throws ReflectiveOperationException {
+    var type = component.type();
+    var read =
+        switch (component.element()) {
+          case Element number -> memoryOf(number).varHandle().toMethodHandle(AccessMode.GET);
+          case RecordLayout inner -> reader(inner);
+        };
+    return type.isEnum()
+        ? MethodHandles.filterReturnValue(
+            read,
+            MethodHandles.insertArguments(CONSTANT, 0, type).asType(methodType(type, int.class)))
+        : read;
+  }
+
+  @SuppressWarnings("UnusedMethod") // a method handle calls it
+  private static Object constant(Class<?> type, int ordinal) {
+    var all = type.getEnumConstants();
+    if (ordinal < 0 || ordinal >= all.length) {
+      throw new IllegalStateException(
+          "%s has no constant with the ordinal %d".formatted(type.getSimpleName(), ordinal));
+    }
+    return all[ordinal];
   }
 
   @SuppressWarnings("UnusedMethod") // a method handle calls it

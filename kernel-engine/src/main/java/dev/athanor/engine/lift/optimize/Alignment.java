@@ -29,7 +29,7 @@ final class Alignment {
     return switch (address.op()) {
       case ARGUMENT, ARRAY -> ARRAY;
       case ADDRESS -> {
-        int size = address.attribute(Integer.class);
+        int size = Integer.lowestOneBit(address.attribute(Integer.class));
         int index = 1 << zeros(address.input(1), new HashSet<>());
         yield Math.min(of(address.input(0)), Math.min(size * index, ARRAY));
       }

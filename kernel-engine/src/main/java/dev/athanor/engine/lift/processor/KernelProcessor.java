@@ -111,9 +111,15 @@ public final class KernelProcessor extends AbstractProcessor {
   /** Returns whether launches pass values of a type. */
   private boolean isPassed(TypeMirror type) {
     return switch (type) {
-      case ArrayType array -> array.getComponentType().getKind().isPrimitive();
+      case ArrayType array ->
+          !isEnum(array.getComponentType()) && hasNumbers(array.getComponentType(), Set.of());
       default -> name(type).equals(MemorySegment.class.getName()) || hasNumbers(type, Set.of());
     };
+  }
+
+  private static boolean isEnum(TypeMirror type) {
+    return type instanceof DeclaredType declared
+        && declared.asElement().getKind() == ElementKind.ENUM;
   }
 
   /**
@@ -127,7 +133,7 @@ public final class KernelProcessor extends AbstractProcessor {
       return type.getKind().isPrimitive();
     }
     var inner = new HashSet<>(around);
-    return element.getKind() == ElementKind.ENUM
+    return isEnum(type)
         || (element.getKind() == ElementKind.RECORD
             && inner.add(element)
             && !element.getRecordComponents().isEmpty()
