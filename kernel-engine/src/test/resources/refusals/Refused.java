@@ -1346,6 +1346,14 @@ class Refused {
   @Lowered(by = AsyncCopyLowerings.class, method = "missing")
   static void missing() {}
 
+  @Lowered(by = AsyncCopyLowerings.class, method = "commit")
+  static void copyPairs(Pair[] pairs, @Lowered.Index int index) {}
+
+  @GpuKernel
+  static void loweredRecords(Pair[] pairs) {
+    copyPairs(pairs, 1); // refused: Refused.copyPairs is lowered and has the parameter 1 of type Refused$Pair[]; use int, long, float, double, boolean, records of the first four, and arrays that an @Index int follows (in loweredRecords)
+  }
+
   @GpuKernel
   static void loweredArray(int[] a) {
     copyAll(a, a); // refused: Refused.copyAll is lowered and has the parameter 1 of type int[]; use int, long, float, double, boolean, records of the first four, and arrays that an @Index int follows (in loweredArray)

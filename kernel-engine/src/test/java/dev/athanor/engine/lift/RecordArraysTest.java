@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import dev.athanor.engine.analysis.Assemblers;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
@@ -172,6 +173,14 @@ class RecordArraysTest {
       assertThat(out).isEqualTo(expected);
       assertThat(IntStream.range(0, N).allMatch(i -> in[i] == before[i])).isTrue();
     }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"rotate", "shorts", "mixed", "triples", "particles"})
+  void assemblersAcceptTheKernels(String name) {
+    var module = Kernels.of(RecordArraysTest.class, name).module(true);
+    var assembled = Assemblers.any().assemble(module.toString(), module.target());
+    assertThat(assembled.cubin()).isNotEmpty();
   }
 
   @Test
