@@ -105,15 +105,18 @@ final class LaunchArguments implements AutoCloseable {
       List<dev.athanor.engine.lift.ir.Argument> parameters, List<@Nullable Object> arguments) {
     for (int i = 0; i < parameters.size(); i++) {
       for (int k = 0; k < i; k++) {
+        boolean isMemory =
+            parameters.get(k).kind() != Kind.SCALAR && parameters.get(i).kind() != Kind.SCALAR;
+        var shared = isMemory ? sharedMemory(arguments.get(k), arguments.get(i)) : "";
+        if (shared.isEmpty()) {
+          continue;
+        }
         var written =
             List.of(parameters.get(k), parameters.get(i)).stream()
                 .map(dev.athanor.engine.lift.ir.Argument::name)
                 .filter(code.written()::contains)
                 .findFirst();
-        boolean isMemory =
-            parameters.get(k).kind() != Kind.SCALAR && parameters.get(i).kind() != Kind.SCALAR;
-        var shared = isMemory ? sharedMemory(arguments.get(k), arguments.get(i)) : "";
-        if (written.isPresent() && !shared.isEmpty()) {
+        if (written.isPresent()) {
           throw new IllegalArgumentException(
               "`%s` and `%s` %s, and %s writes `%s`; pass different arrays"
                   .formatted(
