@@ -2,11 +2,13 @@ package dev.athanor.engine.lift;
 
 import static dev.athanor.engine.lift.Gpu.threadIdxX;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.lift.host.PlainJava;
 import java.util.Objects;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -68,8 +70,79 @@ class UnrolledLoopsTest {
     }
   }
 
+  /** The bound is computed in the loop. */
+  @GpuKernel(blockSize = BOUNDS)
+  static void sum(int[] data, long[] out, int from, int to) {
+    long state = 1;
+    for (int i = from; i < to + threadIdxX(); i++) {
+      state = state * 31 + data[i & 7] + i;
+    }
+    out[threadIdxX()] = state;
+  }
+
+  /** The bound is loaded in the loop. */
+  @GpuKernel(blockSize = BOUNDS)
+  static void loaded(int[] data, long[] out, int from, int to) {
+    long state = 1;
+    for (int i = from; i < to + data[threadIdxX() & 7]; i++) {
+      state = state * 31 + data[i & 7] + i;
+    }
+    out[threadIdxX()] = state;
+  }
+
+  /** Sums a row of a sparse matrix, element by element. */
+  @GpuKernel(blockSize = 1)
+  static void row(int[] rows, int[] values, int[] sums, int row) {
+    sums[0] = 7;
+    int sum = 0;
+    for (int k = rows[row]; k < rows[row + 1]; k++) {
+      sum += values[k];
+      sums[k + 1] = sum;
+    }
+  }
+
+  /** The first of two checks in the loop's condition fails before the one of the bound. */
+  @GpuKernel(blockSize = 1)
+  static void sorted(int[] values, int[] sums, int from, int last) {
+    int i = from;
+    while (values[i] < values[last]) {
+      sums[0] += values[i];
+      i++;
+    }
+  }
+
+  private static CheckFailedException fault(String name, Object... arguments) {
+    try (var device = new EmulatedDevice()) {
+      var launch = Kernels.of(UnrolledLoopsTest.class, name).on(device).checked(true);
+      return catchThrowableOfType(
+          CheckFailedException.class, () -> launch.launch(new Dim3(1, 1, 1), arguments));
+    }
+  }
+
+  @Test
+  void checksFailWhereTheyDoInJava() {
+    int[] rows = {0, 3, 9};
+    assertThat(fault("row", rows, new int[7], new int[9], 1))
+        .hasMessageContaining("index 7 is out of bounds for `values`");
+    assertThat(fault("row", rows, new int[7], new int[7], 1))
+        .hasMessageContaining("index 7 is out of bounds for `sums`");
+    assertThat(fault("row", rows, new int[9], new int[9], 2))
+        .hasMessageContaining("index 3 is out of bounds for `rows`");
+    assertThat(fault("row", rows, new int[9], new int[0], 2))
+        .hasMessageContaining("index 0 is out of bounds for `sums`");
+    assertThat(fault("sorted", new int[4], new int[1], 5, 6))
+        .hasMessageContaining("index 5 is out of bounds for `values`");
+  }
+
   @ParameterizedTest
   @CsvSource({
+    "sum, 0, -6",
+    "sum, 5, 20",
+    "sum, -2147483648, -2147483648",
+    "sum, 2147483600, 2147483633",
+    "loaded, 0, -6",
+    "loaded, 5, 20",
+    "loaded, 2147483600, 2147483600",
     "below, 0, 0",
     "below, 0, -6",
     "below, 5, 20",

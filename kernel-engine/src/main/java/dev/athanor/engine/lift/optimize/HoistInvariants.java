@@ -12,7 +12,8 @@ import java.util.List;
 
 /**
  * Moves values that do not change in a loop before it. Loads and checks move only from the header,
- * which runs whenever the loop is entered. Conditions stay: a thread has only seven predicates.
+ * which runs whenever the loop is entered, and not over checks and writes, which Java makes first.
+ * Conditions stay: a thread has only seven predicates.
  */
 public final class HoistInvariants implements Pass {
 
@@ -47,7 +48,8 @@ public final class HoistInvariants implements Pass {
           block.body().remove(value);
           inside.remove(value);
           moved.add(value);
-        } else if (block == loop.header() && value.effect() == Effect.WRITE) {
+        } else if (block == loop.header()
+            && (value.effect() == Effect.WRITE || value.effect() == Effect.CHECK)) {
           headerIsPure = false;
         }
       }

@@ -36,17 +36,17 @@ public final class Optimizer {
     }
     for (var pass :
         List.of(
-            new UnrollPartially(),
             new ReadOnlyLoads(),
+            new HoistInvariants(), // of bounds, so that their loops can be unrolled
+            new UnrollPartially(),
             new FoldOffsets(),
             new CombineLoads(),
             new CombineStores(),
-            new RotateLoops())) {
+            new RotateLoops(),
+            new HoistInvariants())) {
       pass.run(graph);
       cleanUp(graph);
     }
-    new HoistInvariants().run(graph);
-    cleanUp(graph);
   }
 
   private static void cleanUp(Graph graph) {

@@ -252,6 +252,56 @@ class PassesTest {
     return after(name, new RemoveTrivialParameters(), new UnrollPartially());
   }
 
+  static void untilBeforeLast(float[] x, float[] y, int n) {
+    float sum = 0;
+    for (int i = 0; i < n - 1; i++) {
+      sum += x[i];
+    }
+    y[0] = sum;
+  }
+
+  static void row(int[] rows, float[] x, float[] y, int row) {
+    float sum = 0;
+    for (int k = rows[row]; k < rows[row + 1]; k++) {
+      sum += x[k];
+    }
+    y[row] = sum;
+  }
+
+  static void window(float[] x, float[] y, int from, int n) {
+    float sum = 0;
+    for (int i = from; i < from + n; i++) {
+      sum += x[i];
+    }
+    y[from] = sum;
+  }
+
+  static void shrinking(int[] rows, int[] x, int row) {
+    for (int k = rows[row]; k < rows[row + 1]; k++) {
+      rows[x[k]]--;
+    }
+  }
+
+  private static int loadedFromX(String name, boolean checked) {
+    var graph = lift(name, checked);
+    Optimizer.optimize(graph);
+    var arrays = WrittenArrays.of(graph);
+    return graph
+        .instructions()
+        .filter(v -> v.is(Op.LOAD) && arrays.roots(v.input(0)).contains("x"))
+        .mapToInt(v -> v.attribute(Access.class).count())
+        .sum();
+  }
+
+  @Test
+  void loopsWhoseBoundsAreComputedInThemMakeFourIterationsAtATime() {
+    for (var name : List.of("untilBeforeLast", "row", "window")) {
+      assertThat(loadedFromX(name, false)).as(name).isEqualTo(5);
+      assertThat(loadedFromX(name, true)).as("%s, checked", name).isEqualTo(5);
+    }
+    assertThat(loadedFromX("shrinking", false)).as("a bound that the loop writes").isOne();
+  }
+
   @Test
   void loopsWithLiteralStepsMakeFourIterationsAtATime() {
     assertThat(count(unrolled("total"), Op.LOAD)).isEqualTo(2 * 5);
