@@ -7,7 +7,9 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.lift.host.PlainJava;
+import java.util.Arrays;
 import java.util.Objects;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -90,6 +92,95 @@ class UnrolledLoopsTest {
     out[threadIdxX()] = state;
   }
 
+  @GpuKernel(blockSize = BOUNDS)
+  static void belowBy(int[] data, long[] out, int from, int to, int step) {
+    long state = 1;
+    for (int i = from; i < to + threadIdxX(); i += step) {
+      state = state * 31 + data[i & 7] + i;
+    }
+    out[threadIdxX()] = state;
+  }
+
+  @GpuKernel(blockSize = BOUNDS)
+  static void upToBy(int[] data, long[] out, int from, int to, int step) {
+    long state = 1;
+    for (int i = from; i <= to + threadIdxX(); i = step + i) {
+      state = state * 31 + data[i & 7] + i;
+    }
+    out[threadIdxX()] = state;
+  }
+
+  @GpuKernel(blockSize = BOUNDS)
+  static void aboveBy(int[] data, long[] out, int from, int to, int step) {
+    long state = 1;
+    for (int i = from; i > to + threadIdxX(); i += step) {
+      state = state * 31 + data[i & 7] + i;
+    }
+    out[threadIdxX()] = state;
+  }
+
+  @GpuKernel(blockSize = BOUNDS)
+  static void downToBy(int[] data, long[] out, int from, int to, int step) {
+    long state = 1;
+    for (int i = from; i >= to + threadIdxX(); i -= step) {
+      state = state * 31 + data[i & 7] + i;
+    }
+    out[threadIdxX()] = state;
+  }
+
+  @GpuKernel(blockSize = BOUNDS)
+  static void longBy(int[] data, long[] out, int from, int to, int step) {
+    long end = ((long) to << 32) + threadIdxX();
+    long state = 1;
+    for (long i = (long) from << 32; i < end; i += (long) step << 31) {
+      state = state * 31 + data[(int) (i >>> 31) & 7] + i;
+    }
+    out[threadIdxX()] = state;
+  }
+
+  /** Threads wait for each other, and make the same number of iterations. */
+  @GpuKernel(blockSize = BOUNDS)
+  static void exchange(int[] data, long[] out, int from, int to, int step) {
+    int[] shared = Gpu.sharedInts(BOUNDS);
+    int t = threadIdxX();
+    long state = t;
+    for (int i = from; i < to; i += step) {
+      shared[t] = data[(i + t) & 7];
+      Gpu.barrier();
+      state = state * 31 + shared[(t + i) % BOUNDS] + Gpu.shuffle(t + i, i % BOUNDS);
+      Gpu.barrier();
+    }
+    out[t] = state;
+  }
+
+  /** Loops over the threads of the block: all threads make four, five or no iterations, or not. */
+  @GpuKernel(blockSize = BOUNDS)
+  static void ofBlock(int[] data, long[] out, int from, int to) {
+    int t = threadIdxX();
+    long state = from;
+    for (int i = t; i < 4 * BOUNDS; i += BOUNDS) {
+      state = state * 31 + data[i & 7] + i % 5;
+    }
+    for (int i = 5 * BOUNDS - 1 - t; i >= 0; i -= BOUNDS) {
+      state = state * 37 + data[i & 7] + i;
+    }
+    for (int i = t; i < 4 * BOUNDS + 1; i += BOUNDS) {
+      state = state * 41 + data[i & 7] + i;
+    }
+    for (int i = t + 1; i <= 0; i += 7) {
+      state = state * 43 + data[i & 7];
+    }
+    for (int i = Integer.MAX_VALUE - t; i > 0; i += BOUNDS) {
+      state = state * 47 + data[i & 7] + to;
+    }
+    out[t] = state;
+  }
+
+  @Test
+  void loopsOverTheThreadsOfABlockMakeTheIterationsOfPlainJava() {
+    assertSameAsPlainJava("ofBlock", 3, 5);
+  }
+
   /** Sums a row of a sparse matrix, element by element. */
   @GpuKernel(blockSize = 1)
   static void row(int[] rows, int[] values, int[] sums, int row) {
@@ -170,20 +261,75 @@ class UnrolledLoopsTest {
     "odd, 2147483600, 2147483630",
   })
   void makeTheIterationsOfPlainJava(String name, int from, int to) {
+    assertSameAsPlainJava(name, from, to);
+    assertUnrolled(name);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "belowBy, 0, 20, 1",
+    "belowBy, 0, 20, 3",
+    "belowBy, 3, -20, -1",
+    "belowBy, 0, 20, -1073741823",
+    "belowBy, 0, 20, 2147483647",
+    "belowBy, -2147483648, 2147483620, 536870911",
+    "belowBy, -2147483648, 1610612700, 536870912",
+    "belowBy, -2147483648, 0, 2147483647",
+    "belowBy, 2147483640, 2147483600, 0",
+    "upToBy, 0, 20, 1",
+    "upToBy, 0, 20, 5",
+    "upToBy, -2147483647, -2147483648, 1",
+    "upToBy, -2147483648, 1610612700, 536870912",
+    "upToBy, 0, 20, -1073741823",
+    "upToBy, 40, 0, 0",
+    "aboveBy, 40, 0, -1",
+    "aboveBy, 40, 0, -7",
+    "aboveBy, 40, 0, 1073741825",
+    "aboveBy, 2147483647, -2147483641, -536870911",
+    "aboveBy, 2147483647, -1610612744, -536870913",
+    "aboveBy, -5, 0, 0",
+    "aboveBy, 2, -20, -2147483648",
+    "downToBy, 40, 0, 1",
+    "downToBy, 40, 0, 6",
+    "downToBy, 40, 0, -1073741823",
+    "downToBy, 2147483647, -2147483640, 536870911",
+    "downToBy, 2147483647, -1610612743, 536870913",
+    "downToBy, -5, 0, 0",
+    "longBy, 0, 10, 3",
+    "longBy, 5, 3, -1",
+    "longBy, -2147483648, 2147483640, 1073741823",
+    "longBy, -2147483648, 1610612730, 1073741824",
+    "exchange, 0, 22, 1",
+    "exchange, 5, 60, 7",
+  })
+  void makeTheIterationsOfPlainJavaInAnyStep(String name, int from, int to, int step) {
+    assertSameAsPlainJava(name, from, to, step);
+    assertUnrolled(name);
+  }
+
+  private static void assertSameAsPlainJava(String name, Integer... numbers) {
     var kernel = Kernels.of(UnrolledLoopsTest.class, name);
     int[] data = {1, -2, 3, -5, 7, -11, 13, -17};
     var expected = new long[BOUNDS];
     var one = new Dim3(1, 1, 1);
-    PlainJava.run(kernel.method(), one, new Dim3(BOUNDS, 1, 1), 0, data, expected, from, to);
+    PlainJava.run(
+        kernel.method(), one, new Dim3(BOUNDS, 1, 1), 0, arguments(data, expected, numbers));
     for (boolean checked : new boolean[] {true, false}) {
       var actual = new long[BOUNDS];
       try (var device = new EmulatedDevice()) {
-        kernel.on(device).checked(checked).launch(one, data, actual, from, to);
+        kernel.on(device).checked(checked).launch(one, arguments(data, actual, numbers));
       }
       assertThat(actual).as("checked: %s", checked).isEqualTo(expected);
     }
-    long loads =
-        Objects.toString(kernel.module(false)).lines().filter(l -> l.contains("ld.global")).count();
+  }
+
+  private static Object[] arguments(int[] data, long[] out, Integer... numbers) {
+    return Stream.concat(Stream.of(data, out), Arrays.stream(numbers)).toArray();
+  }
+
+  private static void assertUnrolled(String name) {
+    var text = Objects.toString(Kernels.of(UnrolledLoopsTest.class, name).module(false));
+    long loads = text.lines().filter(l -> l.contains("ld.global")).count();
     assertThat(loads).as("four copies and the rest").isGreaterThanOrEqualTo(5);
   }
 }

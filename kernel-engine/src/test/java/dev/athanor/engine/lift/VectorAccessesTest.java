@@ -177,6 +177,7 @@ class VectorAccessesTest {
     var loads =
         profiler.profiles().getFirst().rows().stream()
             .filter(row -> row.instruction().opcode().startsWith("ld.global"))
+            .filter(row -> row.executed() > 0) // not the loop of four iterations
             .toList();
     assertThat(loads).hasSize(1);
     assertThat(loads.getFirst().global().sectorsPerRequest()).isEqualTo(4);

@@ -7,6 +7,7 @@ import dev.athanor.engine.lift.ir.Graph;
 import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Terminator;
 import dev.athanor.engine.lift.ir.Value;
+import dev.athanor.engine.lift.simplify.Range;
 import dev.athanor.engine.lift.simplify.Simplifier;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -14,7 +15,10 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Unrolls loops whose number of iterations is a small literal. */
+/**
+ * Unrolls loops whose number of iterations is a small literal, as that of {@code for (int i =
+ * threadIdxX(); i < 1024; i += 256)} in blocks of 256 threads.
+ */
 public final class UnrollLoops implements Pass {
   private static final int MOST_ITERATIONS = 64;
   private static final int MOST_INSTRUCTIONS = 1500;
@@ -38,6 +42,9 @@ public final class UnrollLoops implements Pass {
     var exit = exits.getFirst();
     var latch = dominators.sourceOf(loop.back().getFirst());
     int tests = dominators.dominates(exit.from(), latch) ? tests(loop, exit) : 0;
+    if (tests == 0) {
+      tests = CountedLoop.of(loop).map(counted -> tests(counted, graph.blockShape())).orElse(0);
+    }
     if (tests == 0 || tests * loop.size() > MOST_INSTRUCTIONS) {
       return false;
     }
@@ -99,6 +106,15 @@ public final class UnrollLoops implements Pass {
       }
     }
     return 0;
+  }
+
+  /** Returns how often a loop is tested, from whatever its counter starts; 0 if that differs. */
+  private static int tests(CountedLoop loop, List<Integer> blockShape) {
+    var range = Range.of(loop.start(), blockShape);
+    long iterations = loop.iterations(range.least());
+    return iterations == loop.iterations(range.most()) && iterations <= MOST_ITERATIONS
+        ? (int) iterations + 1
+        : 0;
   }
 
   /** Returns the literal that a value is in an iteration; null if it is none. */

@@ -6,6 +6,7 @@ import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.ir.ValueType;
 import dev.athanor.engine.ptx.SpecialRegister;
+import java.util.List;
 
 /** A range that holds all values of an integer, as far as its operations tell. */
 public record Range(long least, long most) {
@@ -20,10 +21,19 @@ public record Range(long least, long most) {
 
   /** Returns the range of an integer value. */
   public static Range of(Value value) {
-    return of(value, DEPTH);
+    return of(value, List.of());
   }
 
-  private static Range of(Value value, int depth) {
+  /**
+   * Returns the range of an integer value in blocks of a shape.
+   *
+   * @param shape three extents; empty if they are not known
+   */
+  public static Range of(Value value, List<Integer> shape) {
+    return of(value, shape, DEPTH);
+  }
+
+  private static Range of(Value value, List<Integer> shape, int depth) {
     var all = value.type() == ValueType.LONG ? LONG : INT;
     if (value.isIntegerConstant()) {
       return new Range(value.integer(), value.integer());
@@ -32,16 +42,19 @@ public record Range(long least, long most) {
       return all;
     }
     return switch (value.op()) {
-      case SPECIAL -> ofSpecial(value.attribute(SpecialRegister.class));
+      case SPECIAL -> ofSpecial(value.attribute(SpecialRegister.class), shape);
       case ARGUMENT ->
           value.attribute(ArgumentValue.class).part() == ArgumentValue.Part.LENGTH
               ? new Range(0, all.most)
               : all;
       case LOAD -> ofElement(value.attribute(Access.class).element(), all);
       case NARROW -> ofElement(value.attribute(Element.class), all);
-      case CONVERT -> value.input(0).type() == ValueType.INT ? of(value.input(0), depth - 1) : all;
-      case SELECT -> of(value.input(1), depth - 1).union(of(value.input(2), depth - 1));
-      case ADD, SUB, MUL, MIN, MAX, AND, SHL, SHR, USHR, DIV, REM -> binary(value, depth, all);
+      case CONVERT ->
+          value.input(0).type() == ValueType.INT ? of(value.input(0), shape, depth - 1) : all;
+      case SELECT ->
+          of(value.input(1), shape, depth - 1).union(of(value.input(2), shape, depth - 1));
+      case ADD, SUB, MUL, MIN, MAX, AND, SHL, SHR, USHR, DIV, REM ->
+          binary(value, shape, depth, all);
       default -> all;
     };
   }
@@ -56,10 +69,11 @@ public record Range(long least, long most) {
     };
   }
 
-  private static Range ofSpecial(SpecialRegister register) {
+  private static Range ofSpecial(SpecialRegister register, List<Integer> shape) {
     return switch (register) {
-      case TID_X, TID_Y -> new Range(0, 1023);
-      case TID_Z -> new Range(0, 63);
+      case TID_X -> new Range(0, shape.isEmpty() ? 1023 : shape.get(0) - 1);
+      case TID_Y -> new Range(0, shape.isEmpty() ? 1023 : shape.get(1) - 1);
+      case TID_Z -> new Range(0, shape.isEmpty() ? 63 : shape.get(2) - 1);
       case NTID_X, NTID_Y -> new Range(1, 1024);
       case NTID_Z -> new Range(1, 64);
       case CTAID_X -> new Range(0, Integer.MAX_VALUE - 1);
@@ -71,9 +85,9 @@ public record Range(long least, long most) {
     };
   }
 
-  private static Range binary(Value value, int depth, Range all) {
-    var a = of(value.input(0), depth - 1);
-    var b = of(value.input(1), depth - 1);
+  private static Range binary(Value value, List<Integer> shape, int depth, Range all) {
+    var a = of(value.input(0), shape, depth - 1);
+    var b = of(value.input(1), shape, depth - 1);
     boolean small = a.isSmall() && b.isSmall();
     return switch (value.op()) {
       case ADD -> small ? new Range(a.least + b.least, a.most + b.most).within(all) : all;

@@ -12,7 +12,8 @@ import java.util.function.Function;
 
 /**
  * Random loops that end. Their counters go up or down by any step, for a number of trips that is
- * known or not, and may come to the ends of their range or pass them.
+ * known or not, and may come to the ends of their range or pass them. Of some, the step is known
+ * only at run time.
  */
 record RandomLoops(Random random, RandomExpressions expressions) {
   private static final List<String> FEW = List.of("0", "1", "2", "3", "4", "5");
@@ -50,14 +51,18 @@ record RandomLoops(Random random, RandomExpressions expressions) {
     var start =
         "%s %s = (%s) (%s - %s * %s"
             .formatted(control.word, counter, control.word, end, trips, step(control.step));
-    var update = counter + " += " + step(control.step);
+    var step = random.nextInt(3) == 0 ? scope.fresh("step") : step(control.step);
+    var update = counter + " += " + step;
     var before =
         fixed(
             "int " + trips + " = " + (syntax == 2 ? "1 + " : ""),
             number,
             ";\n" + (isLong ? "long " : "int ") + end + " = ",
             control.end,
-            ";\n");
+            ";\n",
+            step.startsWith("step")
+                ? "int " + step + " = " + step(control.step) + " + (Gpu.gridDimX() >> 20);\n"
+                : "");
     var text = body.apply(inside);
     return switch (syntax) {
       case 0 ->

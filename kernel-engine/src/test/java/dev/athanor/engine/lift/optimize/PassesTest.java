@@ -18,12 +18,16 @@ import org.junit.jupiter.api.Test;
 class PassesTest {
 
   private static Graph lift(String name, boolean checked) {
+    return lift(name, List.of(), checked);
+  }
+
+  private static Graph lift(String name, List<Integer> blockShape, boolean checked) {
     var method =
         Arrays.stream(PassesTest.class.getDeclaredMethods())
             .filter(m -> m.getName().equals(name))
             .findFirst()
             .orElseThrow();
-    return Lifter.lift(method, Optional.empty(), name, List.of(), checked, false);
+    return Lifter.lift(method, Optional.empty(), name, blockShape, checked, false);
   }
 
   /** Lifts a method, and runs passes in order. */
@@ -302,11 +306,102 @@ class PassesTest {
     assertThat(loadedFromX("shrinking", false)).as("a bound that the loop writes").isOne();
   }
 
+  static void totalDownwards(int[] a, int n, int step) {
+    for (int i = n; i >= 0; i -= step) {
+      a[0] += a[i];
+    }
+  }
+
+  static void changingStep(int[] a, int n) {
+    for (int i = 1; i < n; i += i) {
+      a[0] += a[i];
+    }
+  }
+
+  static void wrongWay(int[] a, int n) {
+    for (int i = 0; i < n; i -= 2) {
+      a[0] += a[i];
+    }
+  }
+
   @Test
-  void loopsWithLiteralStepsMakeFourIterationsAtATime() {
-    assertThat(count(unrolled("total"), Op.LOAD)).isEqualTo(2 * 5);
-    assertThat(count(unrolled("totalInSteps"), Op.LOAD)).isEqualTo(2);
+  void loopsThatLoadMakeFourIterationsAtATime() {
+    for (var name : List.of("total", "totalInSteps", "totalDownwards")) {
+      assertThat(count(unrolled(name), Op.LOAD)).as(name).isEqualTo(2 * 5);
+    }
+    assertThat(count(unrolled("changingStep"), Op.LOAD)).isEqualTo(2);
+    assertThat(count(unrolled("wrongWay"), Op.LOAD)).isEqualTo(2);
     assertThat(count(unrolled("counted"), Op.STORE)).isOne(); // no loads
+  }
+
+  private static long bits(long x) {
+    x ^= x << 13;
+    x ^= x >>> 7;
+    x ^= x << 17;
+    x ^= x * 5 ^ x >>> 3;
+    return x;
+  }
+
+  static void hashes(long[] a, int n) {
+    for (int i = 0; i < n; i++) {
+      a[i] = bits(bits(bits(bits(bits(bits(bits(a[i])))))));
+    }
+  }
+
+  static void longHashes(long[] a, int n) {
+    for (int i = 0; i < n; i++) {
+      a[i] = bits(bits(bits(bits(bits(bits(bits(bits(bits(bits(bits(bits(a[i]))))))))))));
+    }
+  }
+
+  @Test
+  void longerLoopsMakeTwoIterationsAtATimeAndTheLongestOne() {
+    assertThat(count(unrolled("hashes"), Op.LOAD)).isEqualTo(3);
+    assertThat(count(unrolled("longHashes"), Op.LOAD)).isOne();
+  }
+
+  static void tiles(float[] x, float[] y, int n) {
+    float[] tile = Gpu.sharedFloats(32);
+    float sum = 0;
+    for (int i = Gpu.blockIdxX(); i < n; i += Gpu.gridDimX()) {
+      tile[Gpu.threadIdxX()] = x[i];
+      Gpu.barrier();
+      sum += tile[i & 31];
+      Gpu.barrier();
+    }
+    y[Gpu.threadIdxX()] = sum;
+  }
+
+  static void tilesOfThreads(float[] x, float[] y, int n) {
+    float[] tile = Gpu.sharedFloats(32);
+    for (int i = Gpu.threadIdxX(); i < n; i += Gpu.blockDimX()) {
+      tile[Gpu.threadIdxX()] = x[i];
+      Gpu.barrier();
+      y[i] = tile[i & 31];
+      Gpu.barrier();
+    }
+  }
+
+  static void exchanged(float[] x, float[] y, int n) {
+    float sum = 0;
+    for (int i = 0; i < n; i++) {
+      sum += Gpu.shuffleXor(x[i], 1);
+    }
+    y[Gpu.threadIdxX()] = sum;
+  }
+
+  static void exchangedByThreads(float[] x, float[] y, int n) {
+    for (int i = Gpu.threadIdxX(); i < n; i += 32) {
+      y[i] = Gpu.shuffleXor(x[i], 1);
+    }
+  }
+
+  @Test
+  void loopsInWhichThreadsWaitAreUnrolledIfAllMakeTheSameIterations() {
+    assertThat(loadedFromX("tiles", false)).isEqualTo(5);
+    assertThat(loadedFromX("tilesOfThreads", false)).isOne();
+    assertThat(loadedFromX("exchanged", false)).isEqualTo(5);
+    assertThat(loadedFromX("exchangedByThreads", false)).isOne();
   }
 
   @Test
@@ -372,6 +467,40 @@ class PassesTest {
     new NumberValues().run(graph);
     assertThat(graph.blocks()).hasSize(1);
     assertThat(count(graph, Op.LOAD)).isEqualTo(4);
+  }
+
+  static void strided(float[] x, float[] y) {
+    for (int i = Gpu.threadIdxY() * 16 + Gpu.threadIdxX(); i < 1024; i += 256) {
+      y[i] = x[i] + i % 16;
+    }
+  }
+
+  static void stridedDown(float[] x, float[] y) {
+    for (int i = 1023 - Gpu.threadIdxX(); i >= 0; i -= 16) {
+      y[i] = x[i];
+    }
+  }
+
+  static void uneven(float[] x, float[] y) {
+    for (int i = Gpu.threadIdxX(); i < 60; i += 16) {
+      y[i] = x[i];
+    }
+  }
+
+  private static Graph ofBlocks(String name) {
+    var graph = lift(name, List.of(16, 16, 1), false);
+    Optimizer.optimize(graph);
+    return graph;
+  }
+
+  @Test
+  void loopsOverTheThreadsOfABlockAreUnrolledIfAllMakeTheSameIterations() {
+    var graph = ofBlocks("strided");
+    assertThat(branches(graph)).isZero();
+    assertThat(count(graph, Op.LOAD)).isEqualTo(4);
+    assertThat(count(graph, Op.REM)).as("of a number that is not negative").isZero();
+    assertThat(branches(ofBlocks("stridedDown"))).isZero();
+    assertThat(branches(ofBlocks("uneven"))).isPositive();
   }
 
   static void invariant(float[] a, float[] weight, int row, int n) {
