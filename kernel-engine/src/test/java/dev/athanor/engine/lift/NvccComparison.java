@@ -53,7 +53,13 @@ record NvccComparison(Kernel kernel, Code nvcc, Code lifted) {
   /**
    * The kernels that are compared, with the larger ratio of those that ptxas 13.0 and the compiler
    * library of JCuda, 12.0, reach. No loop has more than 1.10 times nvcc's instructions: product
-   * comes close because its loop makes two iterations at a time, nvcc's four.
+   * comes close because its loop makes two iterations at a time, nvcc's four; spmv because it
+   * computes each address from a base and an index, where nvcc increments pointers.
+   *
+   * <p>All of transpose is compared, since its loops are unrolled, while nvcc keeps four; its
+   * threads run only part of that code. The loop of registerTiles also copies tiles to shared
+   * memory, for which nvcc has another loop. Its 16 products with a tile are unrolled, not two of
+   * them, so that the assembler keeps more of the tile in registers.
    */
   static final List<Kernel> KERNELS =
       List.of(
@@ -63,7 +69,15 @@ record NvccComparison(Kernel kernel, Code nvcc, Code lifted) {
           Kernel.loop(SampleKernels.class, "layerNorm", InstructionClass.STG, 0.92),
           Kernel.loop(SampleKernels.class, "product", InstructionClass.FFMA, 1.095),
           Kernel.loop(SampleKernels.class, "histogram", InstructionClass.LDG, 0.83),
-          Kernel.loop(SampleKernels.class, "reduce", InstructionClass.FADD, 0.80));
+          Kernel.loop(SampleKernels.class, "reduce", InstructionClass.FADD, 0.80),
+          Kernel.whole(SampleKernels.class, "transpose", 0.24),
+          Kernel.loop(ReferenceKernels.class, "nBody", InstructionClass.MUFU, 0.90),
+          Kernel.loop(ReferenceKernels.class, "spmv", InstructionClass.FFMA, 1.091),
+          Kernel.loop(ReferenceKernels.class, "crc32", InstructionClass.LDS, 0.83),
+          Kernel.whole(ReferenceKernels.class, "sobel", 1.03),
+          new Kernel(
+              ReferenceKernels.class, "blackScholes", InstructionClass.STG, 2, 1.01, TENTH_MORE),
+          new Kernel(ReferenceKernels.class, "registerTiles", InstructionClass.FFMA, 1, 0.98, 1.5));
 
   private static final Path SOURCE = Path.of("src/test/lift/reference.cu");
   private static final Target TARGET = Target.of("sm_90");
