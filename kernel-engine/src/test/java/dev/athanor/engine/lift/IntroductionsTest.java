@@ -41,8 +41,10 @@ class IntroductionsTest {
     float[] a = new float[n * n];
     float[] b = new float[n * n];
     float[] c = new float[n * n];
-    Arrays.setAll(new int[n * n], i -> (int) (a[i] = i % 5));
-    Arrays.setAll(new int[n * n], i -> (int) (b[i] = i % 7));
+    for (int i = 0; i < n * n; i++) {
+      a[i] = i % 5;
+      b[i] = i % 7;
+    }
     // TornadoVM: matrix product
     try (var device = Devices.open("emulator").device()) {
       Kernels.forEach(
