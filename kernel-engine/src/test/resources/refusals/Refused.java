@@ -38,17 +38,17 @@ class Refused {
 
   @GpuKernel
   static void stringParameter(String text, int[] a) {
-    a[0] = 1; // refused: the parameter text has the type String; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment (in stringParameter)
+    a[0] = 1; // refused: the parameter text has the type String; use a number, a boolean, an enum, an array of numbers or records, a MemorySegment, or a record of these (in stringParameter)
   }
 
   @GpuKernel
   static void listParameter(List<Integer> a) {
-    a.add(1); // refused: the parameter a has the type List; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment (in listParameter)
+    a.add(1); // refused: the parameter a has the type List; use a number, a boolean, an enum, an array of numbers or records, a MemorySegment, or a record of these (in listParameter)
   }
 
   @GpuKernel
   static void boxedParameter(int[] a, Integer n) {
-    a[0] = 1; // refused: the parameter n has the type Integer; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment (in boxedParameter)
+    a[0] = 1; // refused: the parameter n has the type Integer; use a number, a boolean, an enum, an array of numbers or records, a MemorySegment, or a record of these (in boxedParameter)
   }
 
   @GpuKernel
@@ -60,22 +60,22 @@ class Refused {
 
   @GpuKernel
   static void recordOfObjects(int[] a, Named named) {
-    a[0] = named.n(); // refused: the parameter named has the type Named; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment (in recordOfObjects)
+    a[0] = named.n(); // refused: the parameter named has the type Named; use a number, a boolean, an enum, an array of numbers or records, a MemorySegment, or a record of these (in recordOfObjects)
   }
 
   @GpuKernel
   static void arrayOfRecordsOfObjects(int[] a, Named[] named) {
-    a[0] = named.length; // refused: named is an array of objects or arrays; use a flat array of numbers or records of numbers (in arrayOfRecordsOfObjects)
+    a[0] = named.length; // refused: named is an array of objects or arrays; use a flat array of numbers or records of numbers, for rows in a record `Matrix(float[] elements, int columns)` (in arrayOfRecordsOfObjects)
   }
 
   @GpuKernel
   static void arrayOfEnums(int[] a, Operator[] operators) {
-    a[0] = operators.length; // refused: operators is an array of objects or arrays; use a flat array of numbers or records of numbers (in arrayOfEnums)
+    a[0] = operators.length; // refused: operators is an array of objects or arrays; use a flat array of numbers or records of numbers, for rows in a record `Matrix(float[] elements, int columns)` (in arrayOfEnums)
   }
 
   @GpuKernel
   static void matrixOfRecords(int[] a, Pair[][] pairs) {
-    a[0] = pairs.length; // refused: pairs is an array of objects or arrays; use a flat array of numbers or records of numbers (in matrixOfRecords)
+    a[0] = pairs.length; // refused: pairs is an array of objects or arrays; use a flat array of numbers or records of numbers, for rows in a record `Matrix(float[] elements, int columns)` (in matrixOfRecords)
   }
 
   @GpuKernel
@@ -128,14 +128,14 @@ class Refused {
 
   @GpuKernel
   static void genericRecord(int[] a, Generic<Integer> n) {
-    a[0] = 1; // refused: the parameter n has the type Generic; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment (in genericRecord)
+    a[0] = 1; // refused: the parameter n has the type Generic; use a number, a boolean, an enum, an array of numbers or records, a MemorySegment, or a record of these (in genericRecord)
   }
 
   record Node(int n, Node next) {}
 
   @GpuKernel
   static void recordOfItself(int[] a, Node node) {
-    a[0] = node.n(); // refused: the parameter node has the type Node; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment (in recordOfItself)
+    a[0] = node.n(); // refused: the parameter node has the type Node; use a number, a boolean, an enum, an array of numbers or records, a MemorySegment, or a record of these (in recordOfItself)
   }
 
   @GpuKernel
@@ -145,12 +145,12 @@ class Refused {
 
   @GpuKernel
   static void nestedArrays(int[][] a) {
-    a[0][0] = 1; // refused: a is an array of objects or arrays; use a flat array of numbers or records of numbers (in nestedArrays)
+    a[0][0] = 1; // refused: a is an array of objects or arrays; use a flat array of numbers or records of numbers, for rows in a record `Matrix(float[] elements, int columns)` (in nestedArrays)
   }
 
   @GpuKernel
   static void arrayOfStrings(int[] a, String[] names) {
-    a[0] = names.length; // refused: names is an array of objects or arrays; use a flat array of numbers or records of numbers (in arrayOfStrings)
+    a[0] = names.length; // refused: names is an array of objects or arrays; use a flat array of numbers or records of numbers, for rows in a record `Matrix(float[] elements, int columns)` (in arrayOfStrings)
   }
 
   @GpuKernel

@@ -129,9 +129,9 @@ public final class JavaKernel {
   }
 
   /**
-   * Returns the parameters of the method. The kernel in PTX has these, with the numbers of a record
-   * in its place, then an {@code int} with the length of each array and a {@code long} with the
-   * bytes of each segment.
+   * Returns the parameters of the method. The kernel in PTX has these, with the components of a
+   * record in its place, then an {@code int} with the length of each array and a {@code long} with
+   * the bytes of each segment.
    *
    * @throws dev.athanor.engine.lift.refusal.LiftException if the method cannot be a kernel
    */
@@ -139,7 +139,10 @@ public final class JavaKernel {
     var code = compile(false);
     return code.parameters().stream()
         .map(each ->
-            new KernelParameter(each.name(), each.type(), code.written().contains(each.name())))
+            new KernelParameter(
+                each.name(),
+                each.type(),
+                each.arguments().stream().anyMatch(one -> code.written().contains(one.name()))))
         .toList();
   }
 

@@ -5,9 +5,8 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.lift.ir.Argument.Kind;
 import dev.athanor.engine.lift.ir.Element;
-import dev.athanor.engine.lift.ir.Parameter;
 import dev.athanor.engine.lift.marshal.HostArray;
-import dev.athanor.engine.lift.marshal.HostRecords;
+import dev.athanor.engine.lift.marshal.PassedComponent;
 import dev.athanor.engine.ptx.Kernel;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Array;
@@ -69,7 +68,8 @@ final class LaunchArguments implements AutoCloseable {
     }
     var arguments = new ArrayList<@Nullable Object>();
     for (int i = 0; i < given.length; i++) {
-      add(code.parameters().get(i), given[i], arguments);
+      var parameter = code.parameters().get(i);
+      add(parameter.name(), parameter.type(), given[i], arguments);
     }
     var parameters = code.arguments();
     checkAliases(parameters, arguments);
@@ -84,19 +84,20 @@ final class LaunchArguments implements AutoCloseable {
     return this;
   }
 
-  /** Adds what is passed for a parameter: the numbers of a record, the ordinal of an enum. */
+  /** Adds what is passed for a value: the components of a record, the ordinal of an enum. */
   @SuppressWarnings("EnumOrdinal") // which kernels have in place of the constant
   private static void add(
-      Parameter parameter, @Nullable Object given, List<@Nullable Object> arguments) {
-    var type = parameter.type();
+      String name, Class<?> type, @Nullable Object given, List<@Nullable Object> arguments) {
     if (!type.isRecord() && !type.isEnum()) {
       arguments.add(given);
     } else if (!type.isInstance(given)) {
-      throw mismatch(parameter.name(), type.getSimpleName(), given);
+      throw mismatch(name, type.getSimpleName(), given);
     } else if (given instanceof Enum<?> constant) {
       arguments.add(constant.ordinal());
     } else if (given != null) {
-      arguments.addAll(HostRecords.of(type).numbers(given));
+      for (var each : PassedComponent.of(type)) {
+        add(name + "." + each.name(), each.type(), each.of(given), arguments);
+      }
     }
   }
 

@@ -3,6 +3,7 @@ package dev.athanor.engine.lift;
 import static dev.athanor.engine.lift.Gpu.threadIdxX;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
@@ -10,7 +11,7 @@ import dev.athanor.engine.ptx.Kernel;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 
-/** Records of numbers, and enums, as parameters of kernels. */
+/** Records of numbers and arrays, and enums, as parameters of kernels. */
 @SuppressWarnings({"EnumOrdinal", "NullAway"}) // what kernels may do, and what launches refuse
 class RecordParametersTest {
   private static final EmulatedDevice DEVICE = new EmulatedDevice();
@@ -104,6 +105,77 @@ class RecordParametersTest {
     assertThat(out).containsExactly(3, 3, 3, 3, 4, 3, 3, 3);
   }
 
+  /** A view of rows in a flat array. */
+  record Matrix(float[] elements, int rows, int columns, int stride) {
+    float get(int row, int column) {
+      return elements[row * stride + column];
+    }
+
+    void set(int row, int column, float value) {
+      elements[row * stride + column] = value;
+    }
+  }
+
+  record Pair(Matrix from, Matrix to) {}
+
+  @GpuKernel(blockSize = {8, 4})
+  static void transpose(Pair matrices, float factor) {
+    var from = matrices.from;
+    int row = Gpu.threadIdxY() + 4 * Gpu.blockIdxY();
+    int column = Gpu.threadIdxX() + 8 * Gpu.blockIdxX();
+    if (row < from.rows && column < from.columns) {
+      matrices.to.set(column, row, factor * from.get(row, column));
+    }
+  }
+
+  private static Pair matrices() {
+    var from = new Matrix(new float[5 * 12], 5, 10, 12);
+    for (int i = 0; i < from.elements.length; i++) {
+      from.elements[i] = i;
+    }
+    return new Pair(from, new Matrix(new float[10 * 7], 10, 5, 7));
+  }
+
+  @Test
+  void recordsMayHaveArrays() {
+    var inJava = matrices();
+    Kernels.of(RecordParametersTest::transpose).inJava().launch(Dim3.of(2, 2), inJava, 2f);
+    assertThat(inJava.to.get(9, 4)).isEqualTo(2 * (4 * 12 + 9));
+    var kernel = Kernels.of(RecordParametersTest::transpose).on(DEVICE);
+    var onDevice = matrices();
+    kernel.launch(Dim3.of(2, 2), onDevice, 2f);
+    assertThat(onDevice.to.elements).isEqualTo(inJava.to.elements);
+    assertThat(onDevice.from.elements).isEqualTo(inJava.from.elements);
+
+    var inLambda = matrices();
+    Kernels.forEach(
+        DEVICE, 50, i -> inLambda.to.set(i % 10, i / 10, 2 * inLambda.from.get(i / 10, i % 10)));
+    assertThat(inLambda.to.elements).isEqualTo(inJava.to.elements);
+    assertThat(Kernels.of(RecordParametersTest::transpose).parameters())
+        .containsExactly(
+            new KernelParameter("matrices", Pair.class, true),
+            new KernelParameter("factor", float.class, false));
+  }
+
+  @Test
+  void arraysOfRecordsAreCheckedLikeOthers() {
+    var kernel = Kernels.of(RecordParametersTest::transpose).on(DEVICE);
+    var from = matrices().from;
+    var small = new Pair(from, new Matrix(new float[7], 10, 5, 7));
+    assertThatThrownBy(() -> kernel.launch(Dim3.of(2, 2), small, 2f))
+        .isInstanceOf(CheckFailedException.class)
+        .hasMessageContaining("`matrices.to.elements`, which has 7 elements");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> kernel.launch(Dim3.of(2, 2), new Pair(from, from), 2f))
+        .withMessageContaining(
+            "`matrices.from.elements` and `matrices.to.elements` are the same memory");
+    var none = new Pair(from, new Matrix(null, 10, 5, 7));
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> kernel.launch(Dim3.of(2, 2), none, 2f))
+        .withMessageContaining("`matrices.to.elements` is float[]")
+        .withMessageEndingWith("got null");
+  }
+
   @Test
   void otherArgumentsAreRefused() {
     var kernel = Kernels.of(RecordParametersTest::all).on(DEVICE);
@@ -118,12 +190,12 @@ class RecordParametersTest {
         kernel,
         3,
         new Options(1, 2, 3, null, (byte) 3, 'a', Mode.ADD),
-        "Options.bounds is null; a kernel needs a value");
+        "`options.bounds` is Bounds, got null");
     refuse(
         kernel,
         3,
         new Options(1, 2, 3, bounds, (byte) 3, 'a', null),
-        "Options.mode is null; a kernel needs a value");
+        "`options.mode` is Mode, got null");
   }
 
   private static void refuse(DeviceKernel kernel, int index, Object argument, String sentence) {

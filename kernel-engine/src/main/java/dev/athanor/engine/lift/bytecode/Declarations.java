@@ -12,7 +12,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
@@ -115,9 +117,25 @@ final class Declarations {
 
   /** Returns whether launches pass values of a type. */
   private static boolean isPassed(Class<?> type) {
-    return type == MemorySegment.class
-        || type.isEnum()
-        || ElementType.of(type.isArray() ? type.getComponentType() : type).isPresent();
+    return isPassed(type, Set.of());
+  }
+
+  /**
+   * Returns whether launches pass values of a type.
+   *
+   * @param around the records that the value is a component of
+   */
+  private static boolean isPassed(Class<?> type, Set<Class<?>> around) {
+    if (!type.isRecord()) {
+      return type == MemorySegment.class
+          || type.isEnum()
+          || ElementType.of(type.isArray() ? type.getComponentType() : type).isPresent();
+    }
+    var inner = new HashSet<>(around);
+    return inner.add(type)
+        && type.getRecordComponents().length > 0
+        && Arrays.stream(type.getRecordComponents())
+            .allMatch(each -> isPassed(each.getType(), inner));
   }
 
   private static void refuse(Method method, Source place, Declaration declaration) {

@@ -1,6 +1,7 @@
 package dev.athanor.engine.lift.bytecode;
 
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.SegmentRef;
 import dev.athanor.engine.lift.ir.Access;
@@ -30,6 +31,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
@@ -180,40 +182,58 @@ public final class Lifter {
       var element = ElementType.of(type.getComponentType()).orElseThrow();
       return List.of(new Argument(name, Kind.ARRAY, element));
     }
-    return RecordLayout.of(type)
-        .map(layout ->
-            layout.leaves().stream()
-                .map(leaf -> new Argument(name + "." + leaf.path(), Kind.SCALAR, leaf.element()))
-                .toList())
-        .orElseGet(() ->
-            List.of(new Argument(name, Kind.SCALAR, RecordLayout.scalar(type).orElseThrow())));
+    if (type.isRecord()) {
+      return Arrays.stream(type.getRecordComponents())
+          .flatMap(each -> arguments(each.getType(), name + "." + each.getName()).stream())
+          .toList();
+    }
+    return List.of(new Argument(name, Kind.SCALAR, RecordLayout.scalar(type).orElseThrow()));
   }
 
   private static JavaValue value(Translation to, Parameter parameter) {
-    var type = parameter.type();
-    if (type != MemorySegment.class && !type.isArray()) {
-      var numbers = parameter.arguments().stream().map(each -> number(to, each)).iterator();
-      return Records.value(type, numbers);
+    return value(to, parameter.type(), parameter.arguments().iterator());
+  }
+
+  /**
+   * Returns the value of a type.
+   *
+   * @param arguments those of the value come first
+   */
+  private static JavaValue value(Translation to, Class<?> type, Iterator<Argument> arguments) {
+    if (type.isRecord()) {
+      var names = new ArrayList<String>();
+      var values = new ArrayList<JavaValue>();
+      for (var each : type.getRecordComponents()) {
+        names.add(each.getName());
+        values.add(value(to, each.getType(), arguments));
+      }
+      return RecordRef.of(ClassFiles.internalName(type), names, values);
     }
-    var argument = parameter.arguments().getFirst();
-    var name = argument.name();
-    var address = to.add(Op.ARGUMENT, ValueType.LONG, new ArgumentValue(argument, Part.ADDRESS));
-    var length =
-        to.add(
-            Op.ARGUMENT,
-            type.isArray() ? ValueType.INT : ValueType.LONG,
-            new ArgumentValue(argument, Part.LENGTH));
-    if (!type.isArray()) {
-      return new SegmentRef(address, length, name);
-    }
-    return switch (argument.element()) {
-      case Element number -> new ArrayRef(Access.Space.GLOBAL, number, address, length, name);
-      case RecordLayout layout -> new RecordsRef(layout, address, length, name);
+    var argument = arguments.next();
+    return switch (argument.kind()) {
+      case SCALAR -> Records.scalar(type, number(to, argument));
+      case SEGMENT ->
+          new SegmentRef(
+              part(to, ValueType.LONG, argument, Part.ADDRESS),
+              part(to, ValueType.LONG, argument, Part.LENGTH),
+              argument.name());
+      case ARRAY -> {
+        var address = part(to, ValueType.LONG, argument, Part.ADDRESS);
+        var length = part(to, ValueType.INT, argument, Part.LENGTH);
+        yield switch (argument.element()) {
+          case Element number ->
+              new ArrayRef(Access.Space.GLOBAL, number, address, length, argument.name());
+          case RecordLayout layout -> new RecordsRef(layout, address, length, argument.name());
+        };
+      }
     };
   }
 
+  private static Value part(Translation to, ValueType type, Argument argument, Part part) {
+    return to.add(Op.ARGUMENT, type, new ArgumentValue(argument, part));
+  }
+
   private static Value number(Translation to, Argument argument) {
-    var number = new ArgumentValue(argument, Part.NUMBER);
-    return to.add(Op.ARGUMENT, argument.number().value(), number);
+    return part(to, argument.number().value(), argument, Part.NUMBER);
   }
 }

@@ -14,7 +14,7 @@ import dev.athanor.engine.lift.ir.ValueType;
 import java.util.ArrayList;
 import java.util.Iterator;
 
-/** Translates records that a launch passes, and those in arrays, from and to their numbers. */
+/** Translates records in arrays from and to their numbers. */
 final class Records {
   private final Translation to;
 
@@ -22,17 +22,8 @@ final class Records {
     this.to = to;
   }
 
-  /**
-   * Returns a value of a type that has numbers only.
-   *
-   * @param numbers those of the value come first, in the order of {@link RecordLayout#leaves}
-   */
-  static JavaValue value(Class<?> type, Iterator<Value> numbers) {
-    var layout = RecordLayout.of(type);
-    if (layout.isPresent()) {
-      return value(layout.get(), numbers);
-    }
-    var number = numbers.next();
+  /** Returns a number, or the constant of an enum with that ordinal. */
+  static JavaValue scalar(Class<?> type, Value number) {
     return type.isEnum() ? new EnumRef(ClassFiles.internalName(type), number) : new Scalar(number);
   }
 
@@ -41,7 +32,10 @@ final class Records {
     var values = new ArrayList<JavaValue>();
     for (var each : layout.components()) {
       names.add(each.name());
-      values.add(value(each.type(), numbers));
+      values.add(
+          each.element() instanceof RecordLayout inner
+              ? value(inner, numbers)
+              : scalar(each.type(), numbers.next()));
     }
     return RecordRef.of(ClassFiles.internalName(layout.type()), names, values);
   }

@@ -1,9 +1,9 @@
 package dev.athanor.engine.lift.ir;
 
 /**
- * An argument of a kernel: a parameter of the Java method, or a number of one that is a record.
+ * An argument of a kernel: a parameter of the Java method, or a component of one that is a record.
  *
- * @param name of the parameter, and the path to the number in the record
+ * @param name of the parameter, and the path to the component in the record
  * @param element type of the number or of the elements; {@link Element#BYTE} for a segment
  */
 public record Argument(String name, Kind kind, ElementType element) {

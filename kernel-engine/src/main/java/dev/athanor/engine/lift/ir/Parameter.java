@@ -6,7 +6,6 @@ import java.util.List;
  * A parameter of the Java method.
  *
  * @param name as in Java
- * @param arguments what the kernel takes for it: an argument for each number of a record, otherwise
- *     one
+ * @param arguments what the kernel takes for it: those of each component of a record, otherwise one
  */
 public record Parameter(String name, Class<?> type, List<Argument> arguments) {}

@@ -13,7 +13,6 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.invoke.VarHandle.AccessMode;
 import java.lang.reflect.InaccessibleObjectException;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Copies the records of a class to memory of the host and back, in their {@link RecordLayout}. */
@@ -75,19 +74,6 @@ public final class HostRecords {
    */
   public static HostRecords of(Class<?> type) {
     return BY_CLASS.get(type);
-  }
-
-  /**
-   * Returns the numbers of a record in the order of {@link RecordLayout#leaves}, in their boxes.
-   *
-   * @throws IllegalArgumentException if a component is null
-   */
-  public List<Object> numbers(Object record) {
-    var memory = allocate(1);
-    write(record, memory, 0);
-    return layout.leaves().stream()
-        .map(leaf -> memoryOf(leaf.element()).varHandle().get(memory, (long) leaf.offset()))
-        .toList();
   }
 
   /** Allocates zeros for a number of records. */

@@ -110,11 +110,7 @@ public final class KernelProcessor extends AbstractProcessor {
 
   /** Returns whether launches pass values of a type. */
   private boolean isPassed(TypeMirror type) {
-    return switch (type) {
-      case ArrayType array ->
-          !isEnum(array.getComponentType()) && hasNumbers(array.getComponentType(), Set.of());
-      default -> name(type).equals(MemorySegment.class.getName()) || hasNumbers(type, Set.of());
-    };
+    return isPassed(type, Set.of(), true);
   }
 
   private static boolean isEnum(TypeMirror type) {
@@ -123,22 +119,29 @@ public final class KernelProcessor extends AbstractProcessor {
   }
 
   /**
-   * Returns whether values of a type are numbers, booleans, enums or records of these.
+   * Returns whether launches pass values of a type.
    *
    * @param around the records that the value is a component of
+   * @param hasMemory whether it may be or contain an array or a segment
    */
-  private boolean hasNumbers(TypeMirror type, Set<Element> around) {
+  private boolean isPassed(TypeMirror type, Set<Element> around, boolean hasMemory) {
+    if (type instanceof ArrayType array) {
+      return hasMemory
+          && !isEnum(array.getComponentType())
+          && isPassed(array.getComponentType(), Set.of(), false);
+    }
     if (!(type instanceof DeclaredType declared)
         || !(declared.asElement() instanceof TypeElement element)) {
       return type.getKind().isPrimitive();
     }
     var inner = new HashSet<>(around);
     return isEnum(type)
+        || (hasMemory && name(type).equals(MemorySegment.class.getName()))
         || (element.getKind() == ElementKind.RECORD
             && inner.add(element)
             && !element.getRecordComponents().isEmpty()
             && element.getRecordComponents().stream()
-                .allMatch(each -> hasNumbers(each.asType(), inner)));
+                .allMatch(each -> isPassed(each.asType(), inner, hasMemory)));
   }
 
   /** Returns the name of an erased type, without annotations. */

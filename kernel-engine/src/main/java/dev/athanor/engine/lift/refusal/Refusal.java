@@ -85,10 +85,11 @@ public enum Refusal {
   INSTANCEOF("`instanceof` and casts of objects need classes at run time", "use numbers"),
   SYNCHRONIZED("`synchronized` needs a monitor", "use Gpu.barrier(), or Gpu's atomics"),
   OBJECT_ARRAY(
-      "%s is an array of objects or arrays", "use a flat array of numbers or records of numbers"),
+      "%s is an array of objects or arrays",
+      "use a flat array of numbers or records of numbers, for rows in a record `Matrix(float[] elements, int columns)`"),
   PARAMETER_TYPE(
       "the parameter %s has the type %s",
-      "use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment"),
+      "use a number, a boolean, an enum, an array of numbers or records, a MemorySegment, or a record of these"),
   RETURN_TYPE("the kernel returns %s", "make it void, and write results to an array parameter"),
   GENERIC("the kernel has type parameters", "write one method for each type"),
   VARARGS("the parameter %s takes a variable number of arguments", "declare it as an array"),

@@ -65,16 +65,16 @@ class KernelProcessorTest {
           @GpuKernel static void k(int[] a) throws Exception {} | 24: the kernel has a throws clause, and a GPU thread has no exceptions; remove it
           @GpuKernel static int k(int[] a) { return 1; } | 23: the kernel returns int; make it void, and write results to an array parameter
           @GpuKernel static java.util.List<String> k() { return null; } | 42: the kernel returns List; make it void, and write results to an array parameter
-          @GpuKernel static void k(int[] a, String text) {} | 42: the parameter text has the type String; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment
-          @GpuKernel static void k(java.util.List<Integer> a) {} | 50: the parameter a has the type List; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment
-          @GpuKernel static void k(P p) {} record P(int n, String s) {} | 28: the parameter p has the type P; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment
-          @GpuKernel static void k(P p) {} record P(int n, P[] all) {} | 28: the parameter p has the type P; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment
-          @GpuKernel static void k(P p) {} record P(int n, P other) {} | 28: the parameter p has the type P; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment
-          @GpuKernel static void k(P[] p) {} record P(int n, int[] a) {} | 30: p is an array of objects or arrays; use a flat array of numbers or records of numbers
-          @GpuKernel static void k(E[] e) {} enum E { A } | 30: e is an array of objects or arrays; use a flat array of numbers or records of numbers
-          @GpuKernel static void k(Integer n) {} | 34: the parameter n has the type Integer; use a number, a boolean, an enum, a record of these, an array of numbers or records, or a MemorySegment
-          @GpuKernel static void k(int n, float[][] a) {} | 43: a is an array of objects or arrays; use a flat array of numbers or records of numbers
-          @GpuKernel static void k(String[] a) {} | 35: a is an array of objects or arrays; use a flat array of numbers or records of numbers
+          @GpuKernel static void k(int[] a, String text) {} | 42: the parameter text has the type String; use a number, a boolean, an enum, an array of numbers or records, a MemorySegment, or a record of these
+          @GpuKernel static void k(java.util.List<Integer> a) {} | 50: the parameter a has the type List; use a number, a boolean, an enum, an array of numbers or records, a MemorySegment, or a record of these
+          @GpuKernel static void k(P p) {} record P(int n, String s) {} | 28: the parameter p has the type P; use a number, a boolean, an enum, an array of numbers or records, a MemorySegment, or a record of these
+          @GpuKernel static void k(P p) {} record P(int n, P[] all) {} | 28: the parameter p has the type P; use a number, a boolean, an enum, an array of numbers or records, a MemorySegment, or a record of these
+          @GpuKernel static void k(P p) {} record P(int n, P other) {} | 28: the parameter p has the type P; use a number, a boolean, an enum, an array of numbers or records, a MemorySegment, or a record of these
+          @GpuKernel static void k(P[] p) {} record P(int n, int[] a) {} | 30: p is an array of objects or arrays; use a flat array of numbers or records of numbers, for rows in a record `Matrix(float[] elements, int columns)`
+          @GpuKernel static void k(E[] e) {} enum E { A } | 30: e is an array of objects or arrays; use a flat array of numbers or records of numbers, for rows in a record `Matrix(float[] elements, int columns)`
+          @GpuKernel static void k(Integer n) {} | 34: the parameter n has the type Integer; use a number, a boolean, an enum, an array of numbers or records, a MemorySegment, or a record of these
+          @GpuKernel static void k(int n, float[][] a) {} | 43: a is an array of objects or arrays; use a flat array of numbers or records of numbers, for rows in a record `Matrix(float[] elements, int columns)`
+          @GpuKernel static void k(String[] a) {} | 35: a is an array of objects or arrays; use a flat array of numbers or records of numbers, for rows in a record `Matrix(float[] elements, int columns)`
           @GpuKernel static void k(int... a) {} | 33: the parameter a takes a variable number of arguments; declare it as an array
           @GpuKernel(blockSize = 1025) static void k() {} | 24: blockSize makes 1025 threads; give extents with a product of at most 1024
           @GpuKernel(blockSize = {32, 64}) static void k() {} | 24: blockSize makes 2048 threads; give extents with a product of at most 1024
