@@ -29,10 +29,8 @@ final class ConstantFolder {
           case LOAD, STORE, CHECK, CALL, ADDRESS, CONSTANT, PHI, ARGUMENT, SPECIAL, ARRAY -> null;
           default ->
               switch (value.type()) {
-                case INT -> ints(value);
-                case LONG -> longs(value);
-                case FLOAT -> floats(value);
-                case DOUBLE -> doubles(value);
+                case INT, LONG -> converted(integers(value), value.type());
+                case FLOAT, DOUBLE -> converted(reals(value), value.type());
                 case BOOL -> booleans(value);
                 case VOID -> null;
               };
@@ -75,6 +73,10 @@ final class ConstantFolder {
         : x < y ? -1 : x > y ? 1 : 0;
   }
 
+  private static @Nullable Object converted(@Nullable Number result, ValueType to) {
+    return result == null ? null : convert(result, to);
+  }
+
   private static Object convert(Number from, ValueType to) {
     return switch (to) {
       case INT ->
@@ -110,45 +112,28 @@ final class ConstantFolder {
     };
   }
 
-  private static @Nullable Object ints(Value value) {
-    int a = number(value, 0).intValue();
-    int b = value.inputs().size() > 1 ? number(value, 1).intValue() : 0;
-    return switch (value.op()) {
-      case ADD -> a + b;
-      case SUB -> a - b;
-      case MUL -> a * b;
-      case DIV -> b == 0 ? null : (Object) (a / b);
-      case REM -> b == 0 ? null : (Object) (a % b);
-      case NEG -> -a;
-      case AND -> a & b;
-      case OR -> a | b;
-      case XOR -> a ^ b;
-      case SHL -> a << b;
-      case SHR -> a >> b;
-      case USHR -> a >>> b;
-      case MIN -> Math.min(a, b);
-      case MAX -> Math.max(a, b);
-      case ABS -> Math.abs(a);
-      default -> null;
-    };
-  }
-
-  private static @Nullable Object longs(Value value) {
+  /**
+   * Computes an operation on integers. The low 32 bits of a result of 64 are that of ints, but for
+   * the distance of a shift and what it shifts in.
+   */
+  private static @Nullable Long integers(Value value) {
+    boolean isInt = value.type() == ValueType.INT;
     long a = number(value, 0).longValue();
     long b = value.inputs().size() > 1 ? number(value, 1).longValue() : 0;
+    long distance = isInt ? b & 31 : b;
     return switch (value.op()) {
       case ADD -> a + b;
       case SUB -> a - b;
       case MUL -> a * b;
-      case DIV -> b == 0 ? null : (Object) (a / b);
-      case REM -> b == 0 ? null : (Object) (a % b);
+      case DIV -> b == 0 ? null : (Long) (a / b);
+      case REM -> b == 0 ? null : (Long) (a % b);
       case NEG -> -a;
       case AND -> a & b;
       case OR -> a | b;
       case XOR -> a ^ b;
-      case SHL -> a << b;
-      case SHR -> a >> b;
-      case USHR -> a >>> b;
+      case SHL -> a << distance;
+      case SHR -> a >> distance;
+      case USHR -> (isInt ? a & 0xFFFF_FFFFL : a) >>> distance;
       case MIN -> Math.min(a, b);
       case MAX -> Math.max(a, b);
       case ABS -> Math.abs(a);
@@ -156,28 +141,12 @@ final class ConstantFolder {
     };
   }
 
-  private static @Nullable Object floats(Value value) {
-    float a = number(value, 0).floatValue();
-    float b = value.inputs().size() > 1 ? number(value, 1).floatValue() : 0;
-    return switch (value.op()) {
-      case ADD -> a + b;
-      case SUB -> a - b;
-      case MUL -> a * b;
-      case DIV -> a / b;
-      case NEG -> -a;
-      case MIN -> Math.min(a, b);
-      case MAX -> Math.max(a, b);
-      case ABS -> Math.abs(a);
-      case FMA -> Math.fma(a, b, number(value, 2).floatValue());
-      case SQRT -> (float) Math.sqrt(a);
-      case FLOOR -> (float) Math.floor(a);
-      case CEIL -> (float) Math.ceil(a);
-      case RINT -> (float) Math.rint(a);
-      default -> null;
-    };
-  }
-
-  private static @Nullable Object doubles(Value value) {
+  /**
+   * Computes an operation on doubles. Rounding its result to float gives that of floats, since a
+   * double has more than twice the bits (Figueroa, "When is double rounding innocuous?", 1995);
+   * {@code fma} has three operands, and is computed in float.
+   */
+  private static @Nullable Double reals(Value value) {
     double a = number(value, 0).doubleValue();
     double b = value.inputs().size() > 1 ? number(value, 1).doubleValue() : 0;
     return switch (value.op()) {
@@ -189,7 +158,10 @@ final class ConstantFolder {
       case MIN -> Math.min(a, b);
       case MAX -> Math.max(a, b);
       case ABS -> Math.abs(a);
-      case FMA -> Math.fma(a, b, number(value, 2).doubleValue());
+      case FMA ->
+          value.type() == ValueType.FLOAT
+              ? (Double) (double) Math.fma((float) a, (float) b, number(value, 2).floatValue())
+              : (Double) Math.fma(a, b, number(value, 2).doubleValue());
       case SQRT -> Math.sqrt(a);
       case FLOOR -> Math.floor(a);
       case CEIL -> Math.ceil(a);
