@@ -157,9 +157,23 @@ public final class DeviceKernel {
   private Function<List<Argument>, Launch> prepare(CompiledKernel code, Dim3 grid) {
     var loaded = code.on(device);
     var block = options.block.orElseThrow(kernel::noBlock);
+    if (options.checked) {
+      requireThreads("x", grid.x(), block.x());
+      requireThreads("y", grid.y(), block.y());
+      requireThreads("z", grid.z(), block.z());
+    }
     return arguments -> {
       var launch = new Launch(loaded, grid, block, options.dynamicSharedBytes, arguments);
       return options.cooperative || code.cooperative() ? launch.asCooperative() : launch;
     };
+  }
+
+  /** Checks that the index of a thread in the grid is an int, as checked code assumes. */
+  private static void requireThreads(String axis, long blocks, long threads) {
+    if (blocks * threads > Integer.MAX_VALUE) {
+      throw new IllegalArgumentException(
+          "a launch with checks has at most 2^31 - 1 threads along %s, got %d blocks of %d"
+              .formatted(axis, blocks, threads));
+    }
   }
 }

@@ -1,5 +1,7 @@
 package dev.athanor.engine.lift;
 
+import static dev.athanor.engine.lift.ir.Argument.MAX_LENGTH;
+
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
@@ -20,9 +22,6 @@ import org.jspecify.annotations.Nullable;
 
 /** The arguments of one launch, on the device. Closing frees the copies of arrays. */
 final class LaunchArguments implements AutoCloseable {
-
-  /** Indices of longer arrays plus small literals would overflow an int unnoticed. */
-  private static final long MAX_LENGTH = (1L << 31) - (1L << 20);
 
   private final CompiledKernel code;
   private final Map<String, Argument> values = new HashMap<>();

@@ -8,6 +8,12 @@ package dev.athanor.engine.lift.ir;
  */
 public record Argument(String name, Kind kind, ElementType element) {
 
+  /**
+   * The most elements of an array. Indices of longer arrays plus small literals would overflow an
+   * int unnoticed.
+   */
+  public static final long MAX_LENGTH = (1L << 31) - (1L << 20);
+
   /** What is passed. */
   public enum Kind {
     SCALAR,

@@ -10,6 +10,7 @@ public final class Optimizer {
           new RemoveTrivialParameters(),
           new MergeBlocks(),
           new NumberValues(),
+          new RemoveProvenChecks(),
           new ConvertIfs(),
           new RemoveDeadCode(),
           new PromoteArrays());
