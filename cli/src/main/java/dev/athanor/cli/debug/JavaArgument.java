@@ -4,9 +4,11 @@ import dev.athanor.cli.argument.KernelArgument;
 import dev.athanor.cli.argument.KernelArgument.Tensor;
 import dev.athanor.ops.DType;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /** Parses the arguments of a Java kernel by the types of its parameters. */
 final class JavaArgument {
@@ -35,9 +37,26 @@ final class JavaArgument {
    * @throws IllegalArgumentException if it does not match the parameter
    */
   static Object parse(String name, Class<?> type, String text) {
+    if (type.isRecord()) {
+      throw wrong(name, type, text, "debug a kernel that takes the components of the record");
+    }
     return type.isArray() || type == MemorySegment.class
         ? memory(name, type, text)
-        : number(name, type, text);
+        : type.isEnum() ? constant(name, type, text) : number(name, type, text);
+  }
+
+  private static Object constant(String name, Class<?> type, String text) {
+    var constants = List.of(type.getEnumConstants());
+    return constants.stream()
+        .filter(each -> each instanceof Enum<?> constant && constant.name().equals(text))
+        .findFirst()
+        .orElseThrow(() ->
+            wrong(
+                name,
+                type,
+                text,
+                "give one of "
+                    + constants.stream().map(String::valueOf).collect(Collectors.joining(", "))));
   }
 
   private static Tensor memory(String name, Class<?> type, String text) {

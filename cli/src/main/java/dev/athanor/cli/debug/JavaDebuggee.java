@@ -11,8 +11,8 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.lift.JavaKernel;
+import dev.athanor.engine.lift.KernelParameter;
 import dev.athanor.engine.lift.refusal.LiftException;
-import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
@@ -72,7 +72,7 @@ final class JavaDebuggee implements Debuggee {
       new KernelClasses.Labels("`classPath`", "`class`", "`method`");
 
   private final JavaKernel kernel;
-  private final List<Parameter> parameters;
+  private final List<KernelParameter> parameters;
   private final boolean checked;
   private final Dim3 grid;
   private final Dim3 block;
@@ -86,7 +86,8 @@ final class JavaDebuggee implements Debuggee {
   private JavaDebuggee(JavaKernel kernel, Arguments arguments) {
     this.kernel = kernel;
     this.checked = !arguments.unchecked;
-    this.parameters = kernel.module(checked).kernels().getFirst().parameters();
+    kernel.module(checked); // while the class path is open
+    this.parameters = kernel.parameters();
     this.grid = Extents.parse("`grid`", arguments.grid);
     this.values = values(arguments.values);
     this.block = block(arguments.block);

@@ -37,7 +37,8 @@ class PtxJavaKernelTest {
     KernelSources.compile("-g", KernelSources.waves(folder), classes);
     jar = folder.resolve("kernels.jar");
     try (var out = new JarOutputStream(Files.newOutputStream(jar))) {
-      for (var name : List.of("sample/Waves.class", "sample/Waves$Point.class")) {
+      for (var name :
+          List.of("sample/Waves.class", "sample/Waves$Point.class", "sample/Waves$Answer.class")) {
         out.putNextEntry(new ZipEntry(name));
         Files.copy(classes.resolve(name), out);
       }
@@ -156,9 +157,9 @@ class PtxJavaKernelTest {
           FOLDER/classes Particles::waves | CLASS Particles: not found on the class path FOLDER/classes; write com.acme.Saxpy, and nested classes as Outer$Inner
           FOLDER/classes ::waves | CLASS : not found on the class path FOLDER/classes; write com.acme.Saxpy, and nested classes as Outer$Inner
           FOLDER/twins Twin | CLASS Twin: several classes have this name; give one of com.acme.Twin, org.acme.Twin
-          FOLDER/classes Waves::wave | METHOD wave: no such method; the kernels of sample.Waves are all, beyond, race, split, text, waves
-          FOLDER/classes Waves | METHOD is missing; the kernels of sample.Waves are all, beyond, race, split, text, waves
-          FOLDER/classes Waves:: | METHOD is missing; the kernels of sample.Waves are all, beyond, race, split, text, waves
+          FOLDER/classes Waves::wave | METHOD wave: no such method; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
+          FOLDER/classes Waves | METHOD is missing; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
+          FOLDER/classes Waves:: | METHOD is missing; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
           FOLDER/classes Waves$Point | METHOD is missing; sample.Waves$Point has no kernels; annotate one with @GpuKernel
           FOLDER/classes Waves::plain | sample.Waves.plain is no kernel; annotate it with @GpuKernel
           FOLDER/classes Waves::text | Waves.java:59: a string is concatenated; write numbers to an array (in text)

@@ -56,11 +56,11 @@ class DebugJavaRefusalsTest extends JavaSessions {
           """
           class=sample.Wave | `class` sample.Wave: not found on the class path CLASSES; did you mean sample.Waves?
           class=Particles | `class` Particles: not found on the class path CLASSES; write com.acme.Saxpy, and nested classes as Outer$Inner
-          class=Waves method=wave | `method` wave: no such method; the kernels of sample.Waves are all, beyond, race, split, text, waves
+          class=Waves method=wave | `method` wave: no such method; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
           classPath=/no/folder | `classPath` /no/folder: no such folder or jar
           classPath= | `classPath` is missing
-          method=wave | `method` wave: no such method; the kernels of sample.Waves are all, beyond, race, split, text, waves
-          method= | `method` is missing; the kernels of sample.Waves are all, beyond, race, split, text, waves
+          method=wave | `method` wave: no such method; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
+          method= | `method` is missing; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
           method=plain | sample.Waves.plain is no kernel; annotate it with @GpuKernel
           method=text | Waves.java:59: a string is concatenated; write numbers to an array (in text)
           args= | `args` has 0 arguments; race takes 1: int[] data
@@ -77,6 +77,9 @@ class DebugJavaRefusalsTest extends JavaSessions {
           unchecked=yes | `unchecked` is yes; expected true or false
           method=beyond args=zeros:64 x | `args` x: parameter `shift` is int; give a whole number that fits the type
           method=beyond args=zeros:64 1 | `block` is missing; beyond declares no blockSize
+          method=vote args=MAYBE 1 zeros:4 | `args` MAYBE: parameter `answer` is Answer; give one of YES, NO
+          method=vote args=NO 1 zeros:4 | `args` 1: parameter `point` is Point; debug a kernel that takes the components of the record
+          method=vote args=NO zeros:4 | `args` has 2 arguments; vote takes 3: Answer answer, Point point, int[] out
           method=all args=1 1 1 c 1 1 zeros:8 | `args` 1: parameter `a` is boolean; give true or false
           method=all args=true 1 70000 c 1 1 zeros:8 | `args` 70000: parameter `c` is short; give a whole number that fits the type
           method=all args=true 1 7 cd 1 1 zeros:8 | `args` cd: parameter `d` is char; give one character

@@ -136,7 +136,7 @@ public final class JavaKernel {
    * @throws dev.athanor.engine.lift.refusal.LiftException if the method cannot be a kernel
    */
   public List<KernelParameter> parameters() {
-    var code = compile(false);
+    var code = checked.orElseGet(() -> compile(false));
     return code.parameters().stream()
         .map(each ->
             new KernelParameter(

@@ -12,7 +12,11 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 
 /** Records of numbers and arrays, and enums, as parameters of kernels. */
-@SuppressWarnings({"EnumOrdinal", "NullAway"}) // what kernels may do, and what launches refuse
+@SuppressWarnings({
+  "ArrayRecordComponent",
+  "EnumOrdinal",
+  "NullAway"
+}) // what kernels may do, and what launches refuse
 class RecordParametersTest {
   private static final EmulatedDevice DEVICE = new EmulatedDevice();
 

@@ -11,6 +11,7 @@ import dev.athanor.engine.lift.ir.Value;
 import dev.athanor.engine.lift.simplify.Range;
 import dev.athanor.engine.ptx.SpecialRegister;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -25,17 +26,22 @@ final class RemoveProvenChecks implements Pass {
   /** The largest step of a counter that stays within an int after it was below a length. */
   private static final long MOST_STEP = (1L << 31) - Argument.MAX_LENGTH;
 
-  private static final Map<SpecialRegister, SpecialRegister> BLOCK_OF_THREAD =
-      Map.of(
-          SpecialRegister.TID_X, SpecialRegister.CTAID_X,
-          SpecialRegister.TID_Y, SpecialRegister.CTAID_Y,
-          SpecialRegister.TID_Z, SpecialRegister.CTAID_Z);
+  /** The registers of the thread in its block, of the block, and of the block's extent. */
+  private enum Axis {
+    X(SpecialRegister.TID_X, SpecialRegister.CTAID_X, SpecialRegister.NTID_X),
+    Y(SpecialRegister.TID_Y, SpecialRegister.CTAID_Y, SpecialRegister.NTID_Y),
+    Z(SpecialRegister.TID_Z, SpecialRegister.CTAID_Z, SpecialRegister.NTID_Z);
 
-  private static final Map<SpecialRegister, SpecialRegister> SIZE_OF_BLOCK =
-      Map.of(
-          SpecialRegister.CTAID_X, SpecialRegister.NTID_X,
-          SpecialRegister.CTAID_Y, SpecialRegister.NTID_Y,
-          SpecialRegister.CTAID_Z, SpecialRegister.NTID_Z);
+    private final SpecialRegister thread;
+    private final SpecialRegister block;
+    private final SpecialRegister extent;
+
+    Axis(SpecialRegister thread, SpecialRegister block, SpecialRegister extent) {
+      this.thread = thread;
+      this.block = block;
+      this.extent = extent;
+    }
+  }
 
   @Override
   public boolean run(Graph graph) {
@@ -137,45 +143,44 @@ final class RemoveProvenChecks implements Pass {
     }
 
     private boolean isIndexInGrid(Value thread, Value start) {
-      var block = thread.is(Op.SPECIAL) ? BLOCK_OF_THREAD.get(register(thread)) : null;
-      if (block == null || start.inputs().size() != 2) {
-        return false;
-      }
-      var size = SIZE_OF_BLOCK.get(block);
-      var a = start.input(0);
-      var b = start.input(1);
+      return Arrays.stream(Axis.values())
+          .anyMatch(axis -> isRegister(thread, axis.thread) && isStart(start, axis));
+    }
+
+    /** Returns whether a value is the index of the first thread of a block. */
+    private boolean isStart(Value start, Axis axis) {
       return switch (start.op()) {
         case MUL ->
-            (isRegister(a, block) && isSize(b, size)) || (isRegister(b, block) && isSize(a, size));
+            isBlockAndExtent(start.input(0), start.input(1), axis)
+                || isBlockAndExtent(start.input(1), start.input(0), axis);
         case SHL ->
-            isRegister(a, block) && b.isIntegerConstant() && 1L << b.integer() == extent(size);
+            isRegister(start.input(0), axis.block)
+                && start.input(1).isIntegerConstant()
+                && 1L << start.input(1).integer() == declared(axis);
         default -> false;
       };
     }
 
-    private static SpecialRegister register(Value special) {
-      return special.attribute(SpecialRegister.class);
+    private boolean isBlockAndExtent(Value block, Value extent, Axis axis) {
+      return isRegister(block, axis.block)
+          && (isRegister(extent, axis.extent)
+              || (extent.isIntegerConstant() && extent.integer() == declared(axis)));
     }
 
     private static boolean isRegister(Value value, SpecialRegister wanted) {
-      return value.is(Op.SPECIAL) && register(value) == wanted;
-    }
-
-    private boolean isSize(Value value, SpecialRegister size) {
-      return isRegister(value, size)
-          || (value.isIntegerConstant() && value.integer() == extent(size));
+      return value.is(Op.SPECIAL) && value.attribute(SpecialRegister.class) == wanted;
     }
 
     /** Returns the declared extent of a block along an axis; 0 if none is declared. */
-    private long extent(SpecialRegister size) {
+    private int declared(Axis axis) {
       var shape = graph.blockShape();
       if (shape.isEmpty()) {
         return 0;
       }
-      return switch (size) {
-        case NTID_X -> shape.get(0);
-        case NTID_Y -> shape.get(1);
-        default -> shape.get(2);
+      return switch (axis) {
+        case X -> shape.get(0);
+        case Y -> shape.get(1);
+        case Z -> shape.get(2);
       };
     }
 
