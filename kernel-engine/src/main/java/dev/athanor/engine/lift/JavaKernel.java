@@ -136,7 +136,7 @@ public final class JavaKernel {
    * @throws dev.athanor.engine.lift.refusal.LiftException if the method cannot be a kernel
    */
   public List<KernelParameter> parameters() {
-    var code = checked.orElseGet(() -> compile(false));
+    var code = lifted();
     return code.parameters().stream()
         .map(each ->
             new KernelParameter(
@@ -144,6 +144,20 @@ public final class JavaKernel {
                 each.type(),
                 each.arguments().stream().anyMatch(one -> code.written().contains(one.name()))))
         .toList();
+  }
+
+  /**
+   * Returns whether the kernel calls {@link Gpu#gridBarrier}, so that its launches are cooperative.
+   *
+   * @throws dev.athanor.engine.lift.refusal.LiftException if the method cannot be a kernel
+   */
+  public boolean isCooperative() {
+    return lifted().cooperative();
+  }
+
+  /** Returns the kernel with or without checks, as it may have been lifted before. */
+  private CompiledKernel lifted() {
+    return checked.orElseGet(() -> compile(false));
   }
 
   /**

@@ -315,6 +315,10 @@ final class DefinitionChecks {
                 method,
                 declared.map(Object::toString).orElse(""),
                 launch.block().map(Object::toString).orElse("")));
+    check(
+        !kernel.isCooperative(),
+        "%s calls Gpu.gridBarrier, which ops cannot; split it there into two launches"
+            .formatted(method));
     boolean isDynamic =
         new KernelVariant(kernel)
             .build().shared().stream()

@@ -115,6 +115,12 @@ class KernelDefinitionTest {
             "op \"copy\": copyHalves has no dynamic shared array; remove sharedBytes(…)",
             copy().sharedBytes(_ -> 64)),
         row(
+            "op \"copy\": waits calls Gpu.gridBarrier, which ops cannot; split it there into two launches",
+            named("copy")
+                .kernel(DType.F32, Kernels.of(TestKernels::waits))
+                .input("x", "[N]", "")
+                .output("y", "[N]", "")),
+        row(
             "op \"copy\": shared has a dynamic shared array; give its size with sharedBytes(…)",
             named("copy")
                 .kernel(DType.F32, Kernels.of(TestKernels::shared))

@@ -172,6 +172,12 @@ final class TestKernels {
   }
 
   @GpuKernel(blockSize = 32)
+  static void waits(float[] x, float[] y) {
+    y[blockIdxX()] = x[blockIdxX()];
+    Gpu.gridBarrier();
+  }
+
+  @GpuKernel(blockSize = 32)
   static void shared(float[] x, float[] y) {
     var tile = dynamicSharedFloats();
     tile[threadIdxX()] = x[threadIdxX()];
