@@ -6,6 +6,7 @@ import dev.athanor.engine.lift.Gpu;
 import dev.athanor.engine.lift.GpuKernel;
 import dev.athanor.engine.lift.Kernels;
 import java.io.File;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -62,6 +63,7 @@ class EngineAloneTest {
   }
 
   private static String location(Class<?> type) {
-    return new File(type.getProtectionDomain().getCodeSource().getLocation().getPath()).getPath();
+    return new File(URI.create(type.getProtectionDomain().getCodeSource().getLocation().toString()))
+        .getPath();
   }
 }

@@ -95,7 +95,7 @@ final class LaunchArguments implements AutoCloseable {
       arguments.add(constant.ordinal());
     } else if (given != null) {
       for (var each : PassedComponent.of(type)) {
-        add(name + "." + each.name(), each.type(), each.of(given), arguments);
+        add(name + "." + each.name(), each.type(), each.in(given), arguments);
       }
     }
   }

@@ -17,37 +17,23 @@ final class Arithmetic {
     };
   }
 
-  /** Computes an arithmetic or bitwise operator. */
+  /**
+   * Computes an arithmetic or bitwise operator. The result in a wide type, narrowed, is that in the
+   * narrow one: for ints modulo 2^32, and for floats since a double has more than twice the bits.
+   */
   static Object binary(String operator, JavaType type, Object a, Object b) {
+    var x = (Number) a;
+    var y = (Number) b;
     return switch (type) {
-      case INT -> ints(operator, (int) a, (int) b);
-      case LONG -> longs(operator, (long) a, (long) b);
-      case FLOAT -> floats(operator, (float) a, (float) b);
-      case DOUBLE -> doubles(operator, (double) a, (double) b);
+      case INT -> (int) integers(operator, x.longValue(), y.longValue());
+      case LONG -> integers(operator, x.longValue(), y.longValue());
+      case FLOAT -> (float) reals(operator, x.doubleValue(), y.doubleValue());
+      case DOUBLE -> reals(operator, x.doubleValue(), y.doubleValue());
       default -> throw new IllegalStateException(type.word());
     };
   }
 
-  private static int ints(String operator, int a, int b) {
-    return switch (operator) {
-      case "+" -> a + b;
-      case "-" -> a - b;
-      case "*" -> a * b;
-      case "/" -> a / divisor(b);
-      case "%" -> a % divisor(b);
-      case "&" -> a & b;
-      case "|" -> a | b;
-      case "^" -> a ^ b;
-      default -> throw new IllegalStateException(operator);
-    };
-  }
-
-  private static int divisor(int value) {
-    checkDivisor(value);
-    return value;
-  }
-
-  private static long longs(String operator, long a, long b) {
+  private static long integers(String operator, long a, long b) {
     return switch (operator) {
       case "+" -> a + b;
       case "-" -> a - b;
@@ -62,28 +48,13 @@ final class Arithmetic {
   }
 
   private static long divisor(long value) {
-    checkDivisor(value);
-    return value;
-  }
-
-  private static void checkDivisor(long value) {
     if (value == 0) {
       throw new EvaluationException("division by zero");
     }
+    return value;
   }
 
-  private static float floats(String operator, float a, float b) {
-    return switch (operator) {
-      case "+" -> a + b;
-      case "-" -> a - b;
-      case "*" -> a * b;
-      case "/" -> a / b;
-      case "%" -> a % b;
-      default -> throw new IllegalStateException(operator);
-    };
-  }
-
-  private static double doubles(String operator, double a, double b) {
+  private static double reals(String operator, double a, double b) {
     return switch (operator) {
       case "+" -> a + b;
       case "-" -> a - b;

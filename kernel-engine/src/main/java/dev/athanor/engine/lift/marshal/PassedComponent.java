@@ -45,8 +45,8 @@ public record PassedComponent(String name, Class<?> type, Method accessor) {
     return BY_CLASS.get(type);
   }
 
-  /** Returns the value of a record. */
-  public @Nullable Object of(Object record) {
+  /** Returns the component of a record. */
+  public @Nullable Object in(Object record) {
     try {
       return accessor.invoke(record);
     } catch (InvocationTargetException e) {
