@@ -14,6 +14,7 @@ import dev.athanor.engine.ptx.RuntimeFunction;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.meaning.AddressWindow;
+import dev.athanor.engine.ptx.meaning.PrintFormat;
 import java.io.ByteArrayOutputStream;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;

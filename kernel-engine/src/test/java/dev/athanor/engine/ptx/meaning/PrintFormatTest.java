@@ -1,4 +1,4 @@
-package dev.athanor.engine.emulator.step;
+package dev.athanor.engine.ptx.meaning;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package dev.athanor.engine.emulator.step;
+package dev.athanor.engine.ptx.meaning;
 
 import java.io.ByteArrayOutputStream;
 import java.math.BigDecimal;
@@ -11,16 +11,16 @@ import java.util.Locale;
  * C's {@code printf} formatting as device code uses it (CUDA programming guide, formatted output).
  * Floating-point values are converted exactly and rounded half to even.
  */
-final class PrintFormat {
+public final class PrintFormat {
 
   /** Maximum number of arguments; directives beyond are printed verbatim. */
-  static final int MAX_ARGUMENTS = 32;
+  public static final int MAX_ARGUMENTS = 32;
 
   /** Maximum width and precision, so that no call allocates gigabytes. */
   private static final int MAX_WIDTH = 1 << 16;
 
   /** The arguments of a call and the strings that they point to. */
-  interface Arguments {
+  public interface Arguments {
     /** Returns the next 32-bit argument. */
     int next32();
 
@@ -63,19 +63,19 @@ final class PrintFormat {
   }
 
   /** Formats the arguments of a call. */
-  static PrintFormat format(byte[] format, Arguments arguments) {
+  public static PrintFormat format(byte[] format, Arguments arguments) {
     var call = new PrintFormat(format, arguments);
     call.all();
     return call;
   }
 
   /** Returns the output of the call. */
-  byte[] text() {
+  public byte[] text() {
     return out.toByteArray();
   }
 
   /** Returns how many arguments the directives consumed. */
-  int taken() {
+  public int taken() {
     return taken;
   }
 
