@@ -313,9 +313,9 @@ class Refused {
   }
 
   @GpuKernel
-  static void printedRecord(int[] a) {
+  static void printedObject(int[] a) {
     var pair = new Pair(1, 2);
-    a[0] = pair.hashCode(); // refused: Refused.Pair.hashCode needs objects; compare or combine the components of the record (in printedRecord)
+    a[0] = pair.hashCode(); // refused: Refused.Pair.hashCode needs objects; compare or combine the components of the record (in printedObject)
   }
 
   @GpuKernel
@@ -438,7 +438,7 @@ class Refused {
 
   @GpuKernel
   static void concatenation(int[] a, int n) {
-    a[0] = ("n" + n).length(); // refused: a string is concatenated; write numbers to an array (in concatenation)
+    a[0] = ("n" + n).length(); // refused: a string is concatenated; pass numbers to Gpu.print as values (in concatenation)
   }
 
   @GpuKernel
@@ -451,8 +451,148 @@ class Refused {
 
   @GpuKernel
   static void print(int[] a) {
-    System.out.println(a[0]); // refused: System.out prints text; write numbers to an array, and print them after the launch (in print)
+    System.out.println(a[0]); // refused: System.out prints text; use Gpu.print (in print)
   }
+
+  @GpuKernel
+  static void printedFloat(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%d", f); // refused: the format of Gpu.print is refused: `%d` does not format the type float; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedFloat)
+  }
+
+  @GpuKernel
+  static void printedInt(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%d %5.2f", a[0], a[1]); // refused: the format of Gpu.print is refused: `%5.2f` does not format the type int; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedInt)
+  }
+
+  @GpuKernel
+  static void printedLong(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%c", 1L); // refused: the format of Gpu.print is refused: `%c` does not format the type long; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedLong)
+  }
+
+  @GpuKernel
+  static void printedPrecision(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%.3d", a[0]); // refused: the format of Gpu.print is refused: `%.3d` does not format the type int; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedPrecision)
+  }
+
+  @GpuKernel
+  static void printedFlags(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%-05d", a[0]); // refused: the format of Gpu.print is refused: `%-05d` does not format the type int; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedFlags)
+  }
+
+  @GpuKernel
+  static void printedBoolean(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%d", b); // refused: the format of Gpu.print is refused: `%d` does not format the type boolean; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedBoolean)
+  }
+
+  @GpuKernel
+  static void printedCharacter(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%d", 'x'); // refused: the format of Gpu.print is refused: `%d` does not format the type char; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedCharacter)
+  }
+
+  @GpuKernel
+  static void printedWord(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%b", b); // refused: the format of Gpu.print is refused: `%b` is not supported; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedWord)
+  }
+
+  @GpuKernel
+  static void printedString(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%s", "text"); // refused: the format of Gpu.print is refused: `%s` is not supported; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedString)
+  }
+
+  @GpuKernel
+  static void printedText(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%d", "text"); // refused: the format of Gpu.print is refused: `%d` does not format the type String; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedText)
+  }
+
+  @GpuKernel
+  static void printedRecords(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%d", new Pair(1, 2)); // refused: the format of Gpu.print is refused: `%d` does not format the type Object; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedRecords)
+  }
+
+  @GpuKernel
+  static void printedIndex(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%2$d %1$d", 1, 2); // refused: the format of Gpu.print is refused: `%2$d` is not supported; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedIndex)
+  }
+
+  @GpuKernel
+  static void printedGroups(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%,d", a[0]); // refused: the format of Gpu.print is refused: `%,d` is not supported; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedGroups)
+  }
+
+  @GpuKernel
+  static void printedWidth(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%1000d", a[0]); // refused: the format of Gpu.print is refused: `%1000d` is not supported; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedWidth)
+  }
+
+  @GpuKernel
+  static void printedPercent(int[] a, float f, boolean b, byte y) {
+    Gpu.print("100 %"); // refused: the format of Gpu.print is refused: `%` is not supported; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedPercent)
+  }
+
+  @GpuKernel
+  static void printedTooFew(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%d %x", a[0]); // refused: the format of Gpu.print is refused: `%x` has no value; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedTooFew)
+  }
+
+  @GpuKernel
+  static void printedTooMany(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%d%n", a[0], a[1]); // refused: the format of Gpu.print is refused: it has 1 conversion for 2 values; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedTooMany)
+  }
+
+  @GpuKernel
+  static void printedZero(int[] a, float f, boolean b, byte y) {
+    Gpu.print("a\0"); // refused: the format of Gpu.print is refused: it has the character 0, which ends a string in C; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedZero)
+  }
+
+  @GpuKernel
+  static void printedMost(int[] a, float f, boolean b, byte y) {
+    Gpu.print("%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d", y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y); // refused: the format of Gpu.print is refused: it has 33 conversions, and the maximum is 32; it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters, %n and %% (in printedMost)
+  }
+
+  @GpuKernel
+  static void printedChoice(int[] a) {
+    Gpu.print(a[0] > 0 ? "yes" : "no"); // refused: a conditional expression is a string, which has no type on a GPU; compute with numbers only (in printedChoice)
+  }
+
+  @GpuKernel
+  static void printedVariable(int[] a) {
+    String s = "yes";
+    if (a[0] > 0) {
+      s = "no";
+    }
+    Gpu.print(s); // refused: s is a string, which has no type on a GPU; compute with numbers only (in printedVariable)
+  }
+
+  @GpuKernel
+  static void printedArgument(int[] a) {
+    printHelper("%d", a[0]); // refused: `new Object[…]` is not an array of numbers with one or two dimensions; use arrays of numbers, or a record for each element (in printedArgument)
+  }
+
+  static void printHelper(String format, Object... values) {
+    Gpu.print(format, values);
+  }
+
+  @GpuKernel
+  static void printedValues(Pair[] pairs) {
+    Gpu.print("%d", pairs); // refused: the values of Gpu.print are an array; pass them one by one (in printedValues)
+  }
+
+  @GpuKernel
+  static void printedConcatenation(int[] a) {
+    Gpu.print("a[0] is " + a[0]); // refused: a string is concatenated; pass numbers to Gpu.print as values (in printedConcatenation)
+  }
+
+  @GpuKernel
+  static void printedField(int[] a) {
+    Gpu.print(PRINTED, a[0]); // refused: the constant Refused.PRINTED is not a number or an array of numbers; use numbers, or pass what it has as parameters (in printedField)
+  }
+
+  @GpuKernel
+  static void objects(int[] a) {
+    Object[] o = {a[0]}; // refused: `new Object[…]` is not an array of numbers with one or two dimensions; use arrays of numbers, or a record for each element (in objects)
+  }
+
+  static final String PRINTED = String.valueOf("%d");
 
   @GpuKernel
   static void format(int[] a) {
@@ -1192,7 +1332,7 @@ class Refused {
 
   @GpuKernel
   static void printedFormat(int[] a) {
-    System.err.printf("%d", a[0]); // refused: System.err prints text; write numbers to an array, and print them after the launch (in printedFormat)
+    System.err.printf("%d", a[0]); // refused: System.err prints text; use Gpu.print (in printedFormat)
   }
 
   @GpuKernel

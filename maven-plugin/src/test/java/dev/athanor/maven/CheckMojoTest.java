@@ -177,8 +177,7 @@ class CheckMojoTest {
             ("[ERROR] %s:18: the kernel instance is an instance method; make it static, and pass what it reads"
                     + " as parameters (in instance)")
                 .formatted(bad),
-            ("[ERROR] %s:4: System.out prints text; write numbers to an array, and print them after the launch"
-                    + " (in print)")
+            ("[ERROR] %s:4: System.out prints text; use Gpu.print" + " (in print)")
                 .formatted(helper));
   }
 

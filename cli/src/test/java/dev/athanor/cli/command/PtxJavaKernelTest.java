@@ -162,7 +162,7 @@ class PtxJavaKernelTest {
           FOLDER/classes Waves:: | METHOD is missing; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
           FOLDER/classes Waves$Point | METHOD is missing; sample.Waves$Point has no kernels; annotate one with @GpuKernel
           FOLDER/classes Waves::plain | sample.Waves.plain is no kernel; annotate it with @GpuKernel
-          FOLDER/classes Waves::text | Waves.java:59: a string is concatenated; write numbers to an array (in text)
+          FOLDER/classes Waves::text | Waves.java:59: a string is concatenated; pass numbers to Gpu.print as values (in text)
           FOLDER/classes Waves::waves --explain | --explain applies to ops, and Waves::waves is a kernel in Java; leave it out
           FOLDER/classes Waves::waves --shape x=4 | --shape applies to ops, and Waves::waves is a kernel in Java; leave it out
           FOLDER/classes Waves::waves --dtype x=f16 | --dtype applies to ops, and Waves::waves is a kernel in Java; leave it out

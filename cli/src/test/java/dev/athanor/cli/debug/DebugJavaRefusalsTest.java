@@ -62,7 +62,7 @@ class DebugJavaRefusalsTest extends JavaSessions {
           method=wave | `method` wave: no such method; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
           method= | `method` is missing; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
           method=plain | sample.Waves.plain is no kernel; annotate it with @GpuKernel
-          method=text | Waves.java:59: a string is concatenated; write numbers to an array (in text)
+          method=text | Waves.java:59: a string is concatenated; pass numbers to Gpu.print as values (in text)
           args= | `args` has 0 arguments; race takes 1: int[] data
           args=zeros:256 7 | `args` has 2 arguments; race takes 1: int[] data
           args=7 | `args` 7: parameter `data` is int[]; give in:FILE.npy, inout:FILE.npy, out:FILE.npy:DTYPE:SHAPE or zeros:BYTES

@@ -2,6 +2,7 @@ package dev.athanor.engine.lift;
 
 import dev.athanor.engine.lift.host.GpuThread;
 import dev.athanor.engine.lift.host.HostAtomics;
+import dev.athanor.engine.lift.intrinsic.JavaFormat;
 import java.lang.invoke.VarHandle;
 import java.util.function.IntConsumer;
 
@@ -142,6 +143,26 @@ public final class Gpu {
    */
   public static void memoryFence() {
     VarHandle.fullFence();
+  }
+
+  /**
+   * Prints numbers for debugging, as C's {@code printf} does. CUDA and plain Java write to the
+   * standard output, {@link HostKernel#output} elsewhere; the emulator logs the text, or passes it
+   * to {@code EmulatorOptions.withOutput}. CUDA and the emulator do so when the launch has ended,
+   * and keep 1 MiB. The calls of a thread are in order, and those of threads in any order. PTX: a
+   * call of {@code vprintf}.
+   *
+   * @param format a constant, as for {@link String#format}, with these conversions: {@code d},
+   *     {@code x}, {@code X} and {@code o} of a byte, short, int or long; {@code f}, {@code e},
+   *     {@code E}, {@code g}, {@code G}, {@code a} and {@code A} of a float or double; {@code c},
+   *     which prints one byte, of a char, byte, short or int; {@code %n} and {@code %%}. Numbers
+   *     look as in C: {@code nan}, {@code inf}, {@code %g} without zeros at the end, ties to even
+   * @param values at most 32, one for each conversion
+   * @throws IllegalArgumentException in plain Java, if the format does not fit the values; devices
+   *     refuse the kernel
+   */
+  public static void print(String format, Object... values) {
+    GpuThread.print(JavaFormat.print(format, values));
   }
 
   /**

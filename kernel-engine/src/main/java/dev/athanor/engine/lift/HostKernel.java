@@ -1,23 +1,28 @@
 package dev.athanor.engine.lift;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.lift.host.GpuThread;
 import dev.athanor.engine.lift.host.PlainJava;
 import java.util.Optional;
+import java.util.function.Consumer;
 
 /** A kernel that runs as plain Java: one thread for each GPU thread. For tests and debuggers. */
 public final class HostKernel {
   private final JavaKernel kernel;
   private final Optional<Dim3> block;
   private final int dynamicSharedBytes;
+  private final Consumer<String> output;
 
   HostKernel(JavaKernel kernel) {
-    this(kernel, kernel.blockSize(), 0);
+    this(kernel, kernel.blockSize(), 0, GpuThread.STANDARD_OUTPUT);
   }
 
-  private HostKernel(JavaKernel kernel, Optional<Dim3> block, int dynamicSharedBytes) {
+  private HostKernel(
+      JavaKernel kernel, Optional<Dim3> block, int dynamicSharedBytes, Consumer<String> output) {
     this.kernel = kernel;
     this.block = block;
     this.dynamicSharedBytes = dynamicSharedBytes;
+    this.output = output;
   }
 
   /**
@@ -27,12 +32,20 @@ public final class HostKernel {
    */
   public HostKernel block(Dim3 value) {
     kernel.requireBlock(value);
-    return new HostKernel(kernel, Optional.of(value), dynamicSharedBytes);
+    return new HostKernel(kernel, Optional.of(value), dynamicSharedBytes, output);
   }
 
   /** Sets the bytes of the dynamic shared array. */
   public HostKernel dynamicShared(int bytes) {
-    return new HostKernel(kernel, block, bytes);
+    return new HostKernel(kernel, block, bytes, output);
+  }
+
+  /**
+   * Sets what receives the text of each {@link Gpu#print}, one call at a time. By default, the
+   * standard output does.
+   */
+  public HostKernel output(Consumer<String> receiver) {
+    return new HostKernel(kernel, block, dynamicSharedBytes, receiver);
   }
 
   /** Launches a one-dimensional grid, as {@link #launch(Dim3, Object...)}. */
@@ -47,6 +60,11 @@ public final class HostKernel {
    */
   public void launch(Dim3 grid, Object... arguments) {
     PlainJava.run(
-        kernel.method(), grid, block.orElseThrow(kernel::noBlock), dynamicSharedBytes, arguments);
+        kernel.method(),
+        grid,
+        block.orElseThrow(kernel::noBlock),
+        dynamicSharedBytes,
+        output,
+        arguments);
   }
 }

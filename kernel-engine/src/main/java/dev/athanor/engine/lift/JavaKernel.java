@@ -155,6 +155,15 @@ public final class JavaKernel {
     return lifted().cooperative();
   }
 
+  /**
+   * Returns whether the kernel calls {@link Gpu#print}.
+   *
+   * @throws dev.athanor.engine.lift.refusal.LiftException if the method cannot be a kernel
+   */
+  public boolean prints() {
+    return lifted().kernel().runtimeFunctions().findAny().isPresent();
+  }
+
   /** Returns the kernel with or without checks, as it may have been lifted before. */
   private CompiledKernel lifted() {
     return checked.orElseGet(() -> compile(false));

@@ -187,6 +187,16 @@ public record Kernel(
             each -> each instanceof Semantics.LoadTile || each instanceof Semantics.StoreTile);
   }
 
+  /** Returns the functions of the device runtime that it calls. */
+  public Stream<RuntimeFunction> runtimeFunctions() {
+    return instructions()
+        .filter(i -> i.form().semantics() instanceof Semantics.Call)
+        .flatMap(i -> i.operands().stream())
+        .filter(Operand.Symbol.class::isInstance)
+        .flatMap(callee -> RuntimeFunction.of(((Operand.Symbol) callee).name()).stream())
+        .distinct();
+  }
+
   /** Returns all registers of the body, in order of first appearance. */
   public Collection<Operand.Register> registers() {
     var all = new LinkedHashSet<Operand.Register>();

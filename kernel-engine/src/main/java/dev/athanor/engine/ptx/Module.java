@@ -25,8 +25,9 @@ public record Module(
   }
 
   /**
-   * Creates a module of one kernel and its constants, with the lowest version and target that
-   * support its instructions; at least 7.4 and sm_80.
+   * Creates a module of one kernel, its constants and the functions of the device runtime that it
+   * calls, with the lowest version and target that support its instructions; at least 7.4 and
+   * sm_80.
    */
   public static Module of(Kernel kernel) {
     var version = kernel.instructions().map(i -> i.since().version()).reduce(PORTABLE, Module::max);
@@ -35,7 +36,8 @@ public record Module(
             .instructions()
             .map(i -> i.since().target())
             .reduce(Target.SM_80, (a, b) -> b.canRun(a) ? b : a);
-    return new Module(version, target, kernel.constants(), List.of(), List.of(kernel));
+    var functions = kernel.runtimeFunctions().map(Function::declaration).toList();
+    return new Module(version, target, kernel.constants(), functions, List.of(kernel));
   }
 
   public Optional<Kernel> kernel(String name) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.lift.host.GpuThread;
 import dev.athanor.engine.lift.host.PlainJava;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -145,12 +146,30 @@ class GpuTest {
   @Test
   void theLaunchGivesTheSizeOfDynamicSharedMemory() {
     var found = new double[3];
-    PlainJava.run(KERNELS.method("dynamicDoubles"), Dim3.of(1), Dim3.of(3), 24, (Object) found);
+    PlainJava.run(
+        KERNELS.method("dynamicDoubles"),
+        Dim3.of(1),
+        Dim3.of(3),
+        24,
+        GpuThread.STANDARD_OUTPUT,
+        (Object) found);
     assertThat(found).containsExactly(5.5, 4.5, 3.5);
     var lengths = new int[1];
-    PlainJava.run(KERNELS.method("dynamicOthers"), Dim3.of(1), Dim3.of(1), 24, (Object) lengths);
+    PlainJava.run(
+        KERNELS.method("dynamicOthers"),
+        Dim3.of(1),
+        Dim3.of(1),
+        24,
+        GpuThread.STANDARD_OUTPUT,
+        (Object) lengths);
     assertThat(lengths).containsExactly(6);
-    PlainJava.run(KERNELS.method("dynamicShorts"), Dim3.of(1), Dim3.of(1), 24, (Object) lengths);
+    PlainJava.run(
+        KERNELS.method("dynamicShorts"),
+        Dim3.of(1),
+        Dim3.of(1),
+        24,
+        GpuThread.STANDARD_OUTPUT,
+        (Object) lengths);
     assertThat(lengths).containsExactly(12);
   }
 

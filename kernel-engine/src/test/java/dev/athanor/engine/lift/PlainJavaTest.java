@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.lift.host.GpuThread;
 import dev.athanor.engine.lift.host.PlainJava;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -176,7 +177,9 @@ class PlainJavaTest {
         .isThrownBy(() -> KERNELS.run("names", Dim3.of(1), Dim3.of(1025)))
         .withMessage("cannot launch names: got a block of 1025x1x1 threads; the limit is 1024");
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> PlainJava.run(KERNELS.method("names"), Dim3.of(1), Dim3.of(1), -1))
+        .isThrownBy(() ->
+            PlainJava.run(
+                KERNELS.method("names"), Dim3.of(1), Dim3.of(1), -1, GpuThread.STANDARD_OUTPUT))
         .withMessage(
             "cannot launch names: got -1 bytes of dynamic shared memory; the minimum is 0");
     assertThatIllegalArgumentException()

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.lift.host.GpuThread;
 import dev.athanor.engine.lift.host.PlainJava;
 import java.lang.reflect.Array;
 import java.nio.charset.StandardCharsets;
@@ -88,7 +89,13 @@ class ReferenceKernelsTest {
     var one = Dim3.of(1);
     var arguments = arguments(name);
     var expected = Arrays.stream(arguments).map(ReferenceKernelsTest::copy).toArray();
-    PlainJava.run(kernel.method(), one, kernel.blockSize().orElseThrow(), 0, expected);
+    PlainJava.run(
+        kernel.method(),
+        one,
+        kernel.blockSize().orElseThrow(),
+        0,
+        GpuThread.STANDARD_OUTPUT,
+        expected);
     for (boolean checked : new boolean[] {true, false}) {
       var actual = Arrays.stream(arguments).map(ReferenceKernelsTest::copy).toArray();
       try (var device = new EmulatedDevice()) {

@@ -8,6 +8,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
+import dev.athanor.engine.lift.host.GpuThread;
 import dev.athanor.engine.lift.host.PlainJava;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.testing.TestTier;
@@ -268,7 +269,12 @@ class SampleKernelsTest {
   static Object[] inJava(Run run) {
     var arguments = copy(run.arguments);
     PlainJava.run(
-        run.kernel.method(), run.grid, run.kernel.blockSize().orElseThrow(), 0, arguments);
+        run.kernel.method(),
+        run.grid,
+        run.kernel.blockSize().orElseThrow(),
+        0,
+        GpuThread.STANDARD_OUTPUT,
+        arguments);
     return arguments;
   }
 

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.lift.host.GpuThread;
 import dev.athanor.engine.lift.host.PlainJava;
 import java.util.Arrays;
 import java.util.Objects;
@@ -313,7 +314,12 @@ class UnrolledLoopsTest {
     var expected = new long[BOUNDS];
     var one = new Dim3(1, 1, 1);
     PlainJava.run(
-        kernel.method(), one, new Dim3(BOUNDS, 1, 1), 0, arguments(data, expected, numbers));
+        kernel.method(),
+        one,
+        new Dim3(BOUNDS, 1, 1),
+        0,
+        GpuThread.STANDARD_OUTPUT,
+        arguments(data, expected, numbers));
     for (boolean checked : new boolean[] {true, false}) {
       var actual = new long[BOUNDS];
       try (var device = new EmulatedDevice()) {

@@ -30,6 +30,15 @@ final class Boxes {
     return Objects.requireNonNull(CLASSES.get(primitive.descriptorString()));
   }
 
+  /** Returns the primitive type of a class. */
+  static Class<?> primitive(String box) {
+    return CLASSES.entrySet().stream()
+        .filter(each -> each.getValue().equals(box))
+        .map(each -> Class.forPrimitiveName(ClassDesc.ofDescriptor(each.getKey()).displayName()))
+        .findFirst()
+        .orElseThrow();
+  }
+
   static boolean isBoxing(String owner, String name, MethodTypeDesc type) {
     return name.equals("valueOf")
         && type.parameterCount() == 1

@@ -7,11 +7,13 @@ import dev.athanor.engine.lift.bytecode.JavaValue.EnumValues;
 import dev.athanor.engine.lift.bytecode.JavaValue.FunctionRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Layout;
 import dev.athanor.engine.lift.bytecode.JavaValue.Mixed;
+import dev.athanor.engine.lift.bytecode.JavaValue.ObjectArray;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.RowsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.bytecode.JavaValue.SegmentRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.Text;
 import dev.athanor.engine.lift.bytecode.JavaValue.Unconstructed;
 import dev.athanor.engine.lift.bytecode.MethodCode.Local;
 import dev.athanor.engine.lift.intrinsic.Intrinsics;
@@ -155,7 +157,8 @@ final class CallSymbols {
       case SegmentRef _ ->
           Optional.of(new InMemory(Space.GLOBAL, Type.S8, from.removeFirst(), from.removeFirst()));
       case RecordRef object -> Optional.of(components(object, from));
-      case EnumValues _, Layout _, Unconstructed _, Mixed _ -> Optional.empty();
+      case EnumValues _, Layout _, Text _, ObjectArray _, Unconstructed _, Mixed _ ->
+          Optional.empty();
     };
   }
 

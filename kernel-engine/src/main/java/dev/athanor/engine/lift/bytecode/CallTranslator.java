@@ -7,10 +7,12 @@ import dev.athanor.engine.lift.bytecode.JavaValue.Boxed;
 import dev.athanor.engine.lift.bytecode.JavaValue.EnumRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.EnumValues;
 import dev.athanor.engine.lift.bytecode.JavaValue.FunctionRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.ObjectArray;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.bytecode.JavaValue.SegmentRef;
+import dev.athanor.engine.lift.bytecode.JavaValue.Text;
 import dev.athanor.engine.lift.bytecode.JavaValue.Unconstructed;
 import dev.athanor.engine.lift.intrinsic.Atomics;
 import dev.athanor.engine.lift.intrinsic.Intrinsics;
@@ -97,6 +99,7 @@ final class CallTranslator {
 
   /** Calls a method of an object. */
   boolean callMethod(Callee callee, JavaValue receiver, List<JavaValue> arguments, Frame frame) {
+    refuseText(receiver);
     return switch (receiver) {
       case Unconstructed object -> construct(callee, object, arguments, frame);
       case RecordRef object -> {
@@ -112,6 +115,7 @@ final class CallTranslator {
         yield inline(new Callee(object.type(), callee.name, callee.type), arguments, frame);
       }
       case SegmentRef segment when callee.owner.equals(SEGMENT) -> {
+        arguments.forEach(this::refuseText);
         new SegmentAccesses(to, code).call(callee, segment, arguments, frame);
         yield true;
       }
@@ -132,6 +136,12 @@ final class CallTranslator {
               isInterface(callee.owner) ? Refusal.INTERFACE_CALL : Refusal.OBJECT_METHOD,
               callee.text());
     };
+  }
+
+  private void refuseText(JavaValue value) {
+    if (value instanceof Text(var text)) {
+      throw refuse(Refusal.STRING, "\"" + text + "\"");
+    }
   }
 
   private boolean callEnum(
@@ -195,6 +205,7 @@ final class CallTranslator {
           push(
               frame,
               to.add(Op.BITCAST, Translation.type(callee.result()), null, numbers(arguments)));
+      case Meaning.OfPrint() -> new PrintCalls(to, code).call(arguments);
       case Meaning.OfInstructions(var intrinsic) ->
           lowered.call(intrinsic, callee.type, arguments, code.name(), frame);
       case Meaning.OfDivision(var intrinsic) -> {
@@ -329,6 +340,9 @@ final class CallTranslator {
 
   /** Translates the body of a method in place of its call. */
   private boolean inline(Callee callee, List<JavaValue> arguments, Frame frame) {
+    if (arguments.stream().anyMatch(ObjectArray.class::isInstance)) {
+      throw refuse(Refusal.NEW_ARRAY, "Object");
+    }
     var key =
         callee.owner + "." + callee.name + callee.type.descriptorString() + functions(arguments);
     if (to.callers().contains(key)) {

@@ -3,6 +3,7 @@ package dev.athanor.engine.lift.bytecode;
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.EnumRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Layout;
+import dev.athanor.engine.lift.bytecode.JavaValue.ObjectArray;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.RowsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
@@ -68,6 +69,9 @@ final class FieldTranslator {
         var value = frame.pop();
         if (!(frame.pop() instanceof Unconstructed object)) {
           throw refuse(Refusal.FIELD_WRITE, name);
+        }
+        if (value instanceof ObjectArray) {
+          throw refuse(Refusal.NEW_ARRAY, "Object");
         }
         frame.replace(object, object.with(field.name().stringValue(), value));
       }
@@ -147,7 +151,12 @@ final class FieldTranslator {
     return array == null ? 0 : Array.getLength(array);
   }
 
-  private ArrayRef table(Element element, Object array, Supplier<Object> contents, String name) {
+  /**
+   * Returns an array of constants, after the check of their size.
+   *
+   * @param array the array of Java, by which it is found again
+   */
+  ArrayRef table(Element element, Object array, Supplier<Object> contents, String name) {
     var table = to.table(element, array, contents, name);
     long bytes = to.bytes(Access.Space.CONST);
     if (bytes > MAX_TABLE_BYTES) {

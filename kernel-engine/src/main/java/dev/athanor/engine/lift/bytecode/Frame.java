@@ -1,5 +1,6 @@
 package dev.athanor.engine.lift.bytecode;
 
+import dev.athanor.engine.lift.bytecode.JavaValue.ObjectArray;
 import dev.athanor.engine.lift.bytecode.JavaValue.Unconstructed;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -72,15 +73,24 @@ final class Frame {
     return result;
   }
 
-  /** Replaces an object everywhere. */
-  void replace(Unconstructed old, JavaValue by) {
+  /** Replaces an object that is changed everywhere. */
+  void replace(JavaValue old, JavaValue by) {
     for (int i = 0; i < locals.length; i++) {
       locals[i] = isSame(locals[i], old) ? by : locals[i];
     }
     stack.replaceAll(each -> isSame(each, old) ? by : each);
   }
 
-  private static boolean isSame(@Nullable JavaValue value, Unconstructed object) {
-    return value instanceof Unconstructed other && other.identity().equals(object.identity());
+  private static boolean isSame(@Nullable JavaValue value, JavaValue object) {
+    var identity = identity(object);
+    return identity != null && identity.equals(identity(value));
+  }
+
+  private static @Nullable Object identity(@Nullable JavaValue value) {
+    return switch (value) {
+      case Unconstructed object -> object.identity();
+      case ObjectArray array -> array.identity();
+      case null, default -> null;
+    };
   }
 }

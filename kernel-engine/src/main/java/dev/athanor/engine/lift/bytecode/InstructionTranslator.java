@@ -5,10 +5,12 @@ import static dev.athanor.engine.lift.bytecode.Translation.number;
 import dev.athanor.engine.lift.bytecode.JavaValue.ArrayRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.EnumValues;
 import dev.athanor.engine.lift.bytecode.JavaValue.Mixed;
+import dev.athanor.engine.lift.bytecode.JavaValue.ObjectArray;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.RecordsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.RowsRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
+import dev.athanor.engine.lift.bytecode.JavaValue.Text;
 import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.Element;
 import dev.athanor.engine.lift.ir.Op;
@@ -40,6 +42,7 @@ import java.lang.classfile.instruction.StoreInstruction;
 import java.lang.classfile.instruction.ThrowInstruction;
 import java.lang.classfile.instruction.TypeCheckInstruction;
 import java.lang.constant.ClassDesc;
+import java.lang.constant.ConstantDescs;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -64,7 +67,7 @@ final class InstructionTranslator {
   /** Translates an instruction; returns false if what follows it is never reached. */
   boolean translate(Instruction instruction, int at, Frame frame) {
     switch (instruction) {
-      case ConstantInstruction constant -> frame.push(constant(constant, at));
+      case ConstantInstruction constant -> frame.push(constant(constant));
       case LoadInstruction load -> frame.push(local(load.slot(), at, frame));
       case StoreInstruction store -> store(store.slot(), at, frame);
       case IncrementInstruction add ->
@@ -84,6 +87,7 @@ final class InstructionTranslator {
       case NewPrimitiveArrayInstruction array ->
           frame.push(arrays.create(array.typeKind(), number(frame.pop())));
       case NewMultiArrayInstruction array -> frame.push(arrays.create(array, frame));
+      case NewReferenceArrayInstruction array -> create(array, frame);
       case ArrayLoadInstruction load when load.typeKind() == TypeKind.REFERENCE ->
           loadReference(frame);
       case ArrayLoadInstruction _ -> load(frame);
@@ -120,9 +124,6 @@ final class InstructionTranslator {
 
   private LiftException refused(Instruction instruction) {
     return switch (instruction) {
-      case NewReferenceArrayInstruction array ->
-          refuse(
-              Refusal.NEW_ARRAY, array.componentType().asSymbol().displayName().replace('$', '.'));
       case InvokeDynamicInstruction call ->
           switch (call.bootstrapMethod().owner().displayName()) {
             case "StringConcatFactory" -> refuse(Refusal.STRING_CONCATENATION);
@@ -136,16 +137,19 @@ final class InstructionTranslator {
     };
   }
 
-  /** Returns whether the instruction after another one calls a method that checks references. */
-  private boolean nextIsNullCheck(int at) {
-    return at + 1 < code.lines().size()
-        && code.lines().get(at + 1).instruction() instanceof InvokeInstruction call
-        && CallTranslator.isNullCheck(call.owner().asInternalName(), call.name().stringValue());
+  /** Creates an array of objects: the values of a {@code Gpu.print}. */
+  private void create(NewReferenceArrayInstruction array, Frame frame) {
+    var type = array.componentType().asSymbol();
+    var length = number(frame.pop());
+    if (!type.equals(ConstantDescs.CD_Object) || !length.is(Op.CONSTANT) || length.integer() < 0) {
+      throw refuse(Refusal.NEW_ARRAY, type.displayName().replace('$', '.'));
+    }
+    frame.push(ObjectArray.of((int) length.integer()));
   }
 
-  private JavaValue constant(ConstantInstruction constant, int at) {
-    if (constant.constantValue() instanceof String && nextIsNullCheck(at)) {
-      return new Mixed(Refusal.STRING); // the message of the check, which no thread reads
+  private JavaValue constant(ConstantInstruction constant) {
+    if (constant.constantValue() instanceof String text) {
+      return new Text(text);
     }
     return new Scalar(
         switch (constant.constantValue()) {
@@ -153,7 +157,6 @@ final class InstructionTranslator {
           case Long n -> Value.constant(n.longValue());
           case Float n -> Value.constant(ValueType.FLOAT, n);
           case Double n -> Value.constant(ValueType.DOUBLE, n);
-          case String text -> throw refuse(Refusal.STRING, "\"" + text + "\"");
           case ClassDesc type -> throw refuse(Refusal.CLASS_LITERAL, type.displayName() + ".class");
           case Object other ->
               throw constant.opcode() == Opcode.ACONST_NULL
@@ -187,6 +190,9 @@ final class InstructionTranslator {
   }
 
   private void assign(int slot, JavaValue value, int at, Frame frame) {
+    if (value instanceof ObjectArray) {
+      throw refuse(Refusal.NEW_ARRAY, "Object");
+    }
     frame.setLocal(slot, value);
     if (symbols != null) {
       symbols.assigned(slot, at, frame);
@@ -203,7 +209,15 @@ final class InstructionTranslator {
   private void storeReference(Frame frame) {
     var value = frame.pop();
     var index = number(frame.pop());
-    if (!(frame.pop() instanceof RecordsRef array)) {
+    var target = frame.pop();
+    if (target instanceof ObjectArray objects) {
+      if (!index.is(Op.CONSTANT)) {
+        throw refuse(Refusal.NEW_ARRAY, "Object");
+      }
+      frame.replace(objects, objects.with((int) index.integer(), value));
+      return;
+    }
+    if (!(target instanceof RecordsRef array)) {
       throw refuse(Refusal.ROW_STORE);
     }
     if (!(value instanceof RecordRef record)

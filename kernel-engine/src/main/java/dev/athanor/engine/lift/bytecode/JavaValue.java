@@ -13,6 +13,7 @@ import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /** What a local variable or a stack slot holds while a method is translated. */
 sealed interface JavaValue {
@@ -89,6 +90,38 @@ sealed interface JavaValue {
   /** A {@code ValueLayout}. */
   record Layout(Element element) implements JavaValue {}
 
+  /** A constant string, which is the format of a {@code Gpu.print}. */
+  record Text(String text) implements JavaValue {}
+
+  /**
+   * An array of objects, as compilers make it for the values of a {@code Gpu.print}. It must not
+   * have a second reference outside of its frame, which would not see later stores.
+   *
+   * @param identity tells it from other arrays
+   * @param elements those assigned so far, by index
+   */
+  record ObjectArray(Object identity, int length, NavigableMap<Integer, JavaValue> elements)
+      implements JavaValue {
+    static ObjectArray of(int length) {
+      return new ObjectArray(new Object(), length, new TreeMap<>());
+    }
+
+    ObjectArray with(int index, JavaValue value) {
+      var assigned = new TreeMap<>(elements);
+      assigned.put(index, value);
+      return new ObjectArray(identity, length, assigned);
+    }
+
+    /** Returns the elements; null where none is assigned. */
+    List<@Nullable JavaValue> values() {
+      var all = new ArrayList<@Nullable JavaValue>();
+      for (int i = 0; i < length; i++) {
+        all.add(elements.get(i));
+      }
+      return all;
+    }
+  }
+
   /** A record, by its components. */
   record RecordRef(String type, List<String> names, List<JavaValue> components)
       implements JavaValue {
@@ -137,6 +170,9 @@ sealed interface JavaValue {
    */
   record Mixed(Refusal refusal) implements JavaValue {
     static Mixed of(JavaValue one, JavaValue other) {
+      if (one instanceof Text && other instanceof Text) {
+        return new Mixed(Refusal.STRING);
+      }
       boolean inTwoMemories =
           one instanceof ArrayRef a && other instanceof ArrayRef b && a.space != b.space;
       return new Mixed(inTwoMemories ? Refusal.MIXED_ARRAYS : Refusal.MIXED_TYPES);
@@ -156,7 +192,8 @@ sealed interface JavaValue {
       case SegmentRef segment -> Stream.of(segment.pointer, segment.bytes);
       case RecordRef object -> object.components.stream().flatMap(JavaValue::parts);
       case Unconstructed object -> object.fields.values().stream().flatMap(JavaValue::parts);
-      case EnumValues _, Layout _, Mixed _ -> Stream.empty();
+      case ObjectArray array -> array.elements.values().stream().flatMap(JavaValue::parts);
+      case EnumValues _, Layout _, Text _, Mixed _ -> Stream.empty();
     };
   }
 
@@ -182,7 +219,12 @@ sealed interface JavaValue {
         object.fields.forEach((name, each) -> fields.put(name, each.with(parts)));
         yield new Unconstructed(object.type, object.identity, fields);
       }
-      case EnumValues _, Layout _, Mixed _ -> this;
+      case ObjectArray array -> {
+        var elements = new TreeMap<Integer, JavaValue>();
+        array.elements.forEach((index, each) -> elements.put(index, each.with(parts)));
+        yield new ObjectArray(array.identity, array.length, elements);
+      }
+      case EnumValues _, Layout _, Text _, Mixed _ -> this;
     };
   }
 
@@ -226,7 +268,12 @@ sealed interface JavaValue {
           other instanceof Unconstructed o
               && object.identity.equals(o.identity)
               && object.constructed().matches(o.constructed());
-      case EnumValues _, Layout _ -> equals(other);
+      case ObjectArray array ->
+          other instanceof ObjectArray o
+              && array.identity.equals(o.identity)
+              && array.elements.keySet().equals(o.elements.keySet())
+              && match(List.copyOf(array.elements.values()), List.copyOf(o.elements.values()));
+      case EnumValues _, Layout _, Text _ -> equals(other);
       case Mixed _ -> false;
     };
   }

@@ -2,9 +2,11 @@ package dev.athanor.engine.lift.bytecode;
 
 import dev.athanor.engine.lift.bytecode.JavaValue.EnumRef;
 import dev.athanor.engine.lift.bytecode.JavaValue.Mixed;
+import dev.athanor.engine.lift.bytecode.JavaValue.Scalar;
 import dev.athanor.engine.lift.bytecode.JavaValue.Unconstructed;
 import dev.athanor.engine.lift.ir.Block;
 import dev.athanor.engine.lift.ir.Edge;
+import dev.athanor.engine.lift.ir.Op;
 import dev.athanor.engine.lift.ir.Relation;
 import dev.athanor.engine.lift.ir.Terminator;
 import dev.athanor.engine.lift.ir.Value;
@@ -25,6 +27,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -147,6 +150,10 @@ final class MethodTranslator {
       if (value instanceof Mixed(var refusal) && slot >= incoming.getFirst().frame.locals()) {
         throw new LiftException(refusal, to.source(), code.name(), "a conditional expression");
       }
+      if (value != null && isConstantOnStack(slot, incoming, leader)) {
+        merged.add(value); // the index of an element of an array that is being filled
+        continue;
+      }
       if (value != null) {
         var parameters = value.parts().map(part -> to.phi(part.type())).toList();
         block.parameters().addAll(parameters);
@@ -155,6 +162,26 @@ final class MethodTranslator {
       merged.add(value);
     }
     return merged;
+  }
+
+  /**
+   * Returns whether a stack slot is a number that all edges into a block know. Compilers let no
+   * loop change what is on the stack before it.
+   */
+  private static boolean isConstantOnStack(int slot, List<Arrival> incoming, int leader) {
+    if (slot < incoming.getFirst().frame.locals() || leader == RETURN) {
+      return false;
+    }
+    var known =
+        incoming.stream().map(each -> constant(each.frame.slots().get(slot))).distinct().toList();
+    return known.size() == 1 && known.getFirst().isPresent();
+  }
+
+  /** Returns the number that a slot is; empty if it is not known. */
+  private static Optional<Object> constant(@Nullable JavaValue slot) {
+    return slot instanceof Scalar(var value) && value.is(Op.CONSTANT)
+        ? Optional.of(value.attribute(Object.class))
+        : Optional.empty();
   }
 
   /** Returns what a variable holds after two paths; null if it cannot be read. */
@@ -176,6 +203,9 @@ final class MethodTranslator {
     for (int slot = 0; slot < wanted.size(); slot++) {
       var value = wanted.get(slot);
       var theirs = slot < given.size() ? given.get(slot) : null;
+      if (constant(value).isPresent() && constant(value).equals(constant(theirs))) {
+        continue; // it has no parameter
+      }
       if (value != null && theirs != null && value.matches(theirs)) {
         theirs.parts().forEach(arguments::add);
       } else if (value != null) {
@@ -195,7 +225,7 @@ final class MethodTranslator {
   }
 
   private static boolean isReference(JavaValue value) {
-    return !(value instanceof JavaValue.Scalar);
+    return !(value instanceof Scalar);
   }
 
   static Value zero(ValueType type) {

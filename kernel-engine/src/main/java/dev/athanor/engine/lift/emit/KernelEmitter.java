@@ -245,9 +245,8 @@ public final class KernelEmitter {
             .filter(value -> value.is(Op.ARRAY))
             .map(value -> value.attribute(ArrayVariable.class))
             .collect(Collectors.toSet());
-    return Stream.concat(
-            local, arrays(Access.Space.CONST).filter(used::contains).map(this::constant))
-        .toList();
+    var constants = arrays(Access.Space.CONST).filter(used::contains).map(this::constant);
+    return Stream.of(local, out.variables().stream(), constants).flatMap(each -> each).toList();
   }
 
   private Variable constant(ArrayVariable array) {

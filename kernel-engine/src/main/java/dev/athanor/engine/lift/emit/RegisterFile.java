@@ -8,18 +8,22 @@ import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.Variable;
 import dev.athanor.engine.ptx.symbol.SourceFrame;
 import dev.athanor.engine.ptx.table.InstructionTable;
 import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** The body of a kernel being written, and its virtual registers. */
 final class RegisterFile implements Instructions {
   private final Map<RegisterClass, Integer> counts = new EnumMap<>(RegisterClass.class);
+  private final Set<Variable> variables = new LinkedHashSet<>();
   private final List<Statement> statements = new ArrayList<>();
   private final List<Optional<SourceFrame>> frames = new ArrayList<>();
   private Source source = Source.UNKNOWN;
@@ -27,6 +31,11 @@ final class RegisterFile implements Instructions {
 
   List<Statement> statements() {
     return statements;
+  }
+
+  /** Returns the variables that instructions have declared. */
+  Set<Variable> variables() {
+    return variables;
   }
 
   /** Returns the frame of each instruction. */
@@ -58,6 +67,11 @@ final class RegisterFile implements Instructions {
     var kind = type.registerClass();
     int number = counts.merge(kind, 1, Integer::sum) - 1;
     return new Register(kind, kind.prefix() + number);
+  }
+
+  @Override
+  public void declare(Variable variable) {
+    variables.add(variable);
   }
 
   @Override

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,6 +20,8 @@ final class BlockGrid {
   private final Dim3 extents;
   private final Dim3 block;
   private final int dynamicSharedBytes;
+  private final Consumer<String> output;
+  private final Object printing = new Object();
   private final MethodHandle kernel;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition over = lock.newCondition();
@@ -31,13 +34,27 @@ final class BlockGrid {
   private @Nullable Failure failure;
 
   /**
+   * @param output receives the text of each call that prints
    * @param kernel without parameters or result
    */
-  BlockGrid(Dim3 extents, Dim3 block, int dynamicSharedBytes, MethodHandle kernel) {
+  BlockGrid(
+      Dim3 extents,
+      Dim3 block,
+      int dynamicSharedBytes,
+      Consumer<String> output,
+      MethodHandle kernel) {
     this.extents = extents;
     this.block = block;
     this.dynamicSharedBytes = dynamicSharedBytes;
+    this.output = output;
     this.kernel = kernel;
+  }
+
+  /** Passes a text on; one thread at a time. */
+  void print(String text) {
+    synchronized (printing) {
+      output.accept(text);
+    }
   }
 
   Dim3 extents() {

@@ -3,6 +3,7 @@ package dev.athanor.engine.lift.host;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report.Index;
 import java.lang.invoke.MethodHandle;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,6 +13,9 @@ import org.jspecify.annotations.Nullable;
 public final class GpuThread {
   static final int LANES = 32;
   private static final int LANE_BITS = LANES - 1;
+
+  /** Receives what kernels print unless a launch says otherwise. */
+  public static final Consumer<String> STANDARD_OUTPUT = text -> System.out.print(text);
 
   private static final ScopedValue<GpuThread> CURRENT = ScopedValue.newInstance();
 
@@ -72,6 +76,15 @@ public final class GpuThread {
 
   public Dim3 gridDim() {
     return block.grid();
+  }
+
+  /** Prints a text to the output of the launch; outside of one, to the standard output. */
+  public static void print(String text) {
+    if (CURRENT.isBound()) {
+      CURRENT.get().block.print(text);
+    } else {
+      STANDARD_OUTPUT.accept(text);
+    }
   }
 
   /** Returns the index of this thread in its warp. */

@@ -11,6 +11,7 @@ import java.lang.reflect.InaccessibleObjectException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,13 +32,19 @@ public final class PlainJava {
    *
    * @param kernel a static method that returns nothing
    * @param dynamicSharedBytes size of each block's dynamic shared memory in bytes
+   * @param output receives the text of each call that prints, one after another
    * @param arguments one for each parameter; arrays are used in place
    * @throws IllegalArgumentException if the kernel, the block or an argument does not fit
    * @throws KernelFault if a thread throws an exception, which is the cause, or if threads wait for
    *     each other forever
    */
   public static void run(
-      Method kernel, Dim3 grid, Dim3 block, int dynamicSharedBytes, @Nullable Object... arguments) {
+      Method kernel,
+      Dim3 grid,
+      Dim3 block,
+      int dynamicSharedBytes,
+      Consumer<String> output,
+      @Nullable Object... arguments) {
     var name = kernel.getName();
     if (block.count() > MOST_THREADS) {
       throw new IllegalArgumentException(
@@ -51,7 +58,7 @@ public final class PlainJava {
     }
     var handle = bind(kernel, arguments);
     try {
-      var failure = new BlockGrid(grid, block, dynamicSharedBytes, handle).run();
+      var failure = new BlockGrid(grid, block, dynamicSharedBytes, output, handle).run();
       if (failure != null) {
         throw fault(name, failure.sentence(), failure.cause());
       }

@@ -64,6 +64,10 @@ final class ThreadBlock {
     return grid.extents();
   }
 
+  void print(String text) {
+    grid.print(text);
+  }
+
   Dim3 extents() {
     return extents;
   }

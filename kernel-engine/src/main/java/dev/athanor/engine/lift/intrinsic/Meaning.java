@@ -29,6 +29,9 @@ public sealed interface Meaning {
   /** An operation of {@link Atomics} on an element of an array. */
   record OfAtomic(String operation) implements Meaning {}
 
+  /** Formatted output. */
+  record OfPrint() implements Meaning {}
+
   /** Instructions of the table. */
   record OfInstructions(Intrinsic intrinsic) implements Meaning {}
 

@@ -2,12 +2,16 @@ package dev.athanor.engine.lift.ir;
 
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.Variable;
 
 /** Takes instructions of the table, by their opcode in the manual's spelling. */
 public interface Instructions {
 
   /** Returns a new register. */
   Operand.Register register(Type type);
+
+  /** Declares a variable of each thread, unless the kernel has declared it before. */
+  void declare(Variable variable);
 
   /** Appends an instruction, such as {@code fma.rn.f32}. */
   void emit(String opcode, Operand... operands);

@@ -56,8 +56,13 @@ public enum Refusal {
       "a pattern is matched against an object, which needs classes at run time",
       "use numbers, with `if` or a switch on an int"),
   ANONYMOUS_CLASS("an anonymous class needs an object", "write a lambda"),
-  STRING_CONCATENATION("a string is concatenated", "write numbers to an array"),
-  PRINT("%s prints text", "write numbers to an array, and print them after the launch"),
+  STRING_CONCATENATION("a string is concatenated", "pass numbers to Gpu.print as values"),
+  PRINT("%s prints text", "use Gpu.print"),
+  PRINT_VALUES("the values of Gpu.print are an array", "pass them one by one"),
+  PRINT_CONVERSION(
+      "the format of Gpu.print is refused: %s",
+      "it takes %d, %x and %o of integers, %f, %e, %g and %a of float and double, %c of characters,"
+          + " %n and %%"),
   UNKNOWN_METHOD("%s has no meaning on a GPU", "use static methods of yours, Math or Gpu"),
   UNKNOWN_FUNCTION(
       "%s has no meaning on a GPU; kernels can call %s",

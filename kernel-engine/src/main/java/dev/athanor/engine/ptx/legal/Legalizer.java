@@ -1,5 +1,6 @@
 package dev.athanor.engine.ptx.legal;
 
+import dev.athanor.engine.ptx.Function;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Statement.Instruction;
@@ -23,12 +24,12 @@ public final class Legalizer {
   /**
    * Returns a module for a target: the module itself if the target runs it, otherwise one whose
    * kernels are rewritten. Instructions without a replacement remain, and the module then still
-   * requires a newer target, as does one that says so without need. Modules with device functions
-   * are not rewritten.
+   * requires a newer target, as does one that says so without need. Modules that define device
+   * functions are not rewritten.
    */
   public static Module legalize(Module module, Target target) {
     if (target.canRun(module.target())
-        || !module.functions().isEmpty()
+        || module.functions().stream().anyMatch(Function::isDefined)
         || isForNewerDevices(module, target)) {
       return module;
     }

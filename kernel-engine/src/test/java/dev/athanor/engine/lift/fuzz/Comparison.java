@@ -5,6 +5,7 @@ import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.lift.CheckFailedException;
 import dev.athanor.engine.lift.JavaKernel;
 import dev.athanor.engine.lift.Kernels;
+import dev.athanor.engine.lift.host.GpuThread;
 import dev.athanor.engine.lift.host.PlainJava;
 import dev.athanor.engine.lift.refusal.LiftException;
 import java.lang.foreign.MemorySegment;
@@ -39,7 +40,12 @@ record Comparison(Device device) {
     RuntimeException inJava = null;
     try {
       PlainJava.run(
-          lifted.method(), kernel.grid(), kernel.block(), RandomKernel.DYNAMIC_BYTES, expected);
+          lifted.method(),
+          kernel.grid(),
+          kernel.block(),
+          RandomKernel.DYNAMIC_BYTES,
+          GpuThread.STANDARD_OUTPUT,
+          expected);
     } catch (DeviceException fault) {
       inJava = fault;
       if (!kernel.faults()) {
