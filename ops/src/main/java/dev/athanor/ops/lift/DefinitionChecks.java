@@ -319,6 +319,10 @@ final class DefinitionChecks {
         !kernel.isCooperative(),
         "%s calls Gpu.gridBarrier, which ops cannot; split it there into two launches"
             .formatted(method));
+    check(
+        !kernel.prints(),
+        "%s calls Gpu.print, which ops cannot; print in a launch of the kernel alone"
+            .formatted(method));
     boolean isDynamic =
         new KernelVariant(kernel)
             .build().shared().stream()

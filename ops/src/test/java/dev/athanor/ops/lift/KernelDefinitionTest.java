@@ -121,6 +121,12 @@ class KernelDefinitionTest {
                 .input("x", "[N]", "")
                 .output("y", "[N]", "")),
         row(
+            "op \"copy\": prints calls Gpu.print, which ops cannot; print in a launch of the kernel alone",
+            named("copy")
+                .kernel(DType.F32, Kernels.of(TestKernels::prints))
+                .input("x", "[N]", "")
+                .output("y", "[N]", "")),
+        row(
             "op \"copy\": shared has a dynamic shared array; give its size with sharedBytes(…)",
             named("copy")
                 .kernel(DType.F32, Kernels.of(TestKernels::shared))

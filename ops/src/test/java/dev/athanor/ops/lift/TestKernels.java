@@ -178,6 +178,12 @@ final class TestKernels {
   }
 
   @GpuKernel(blockSize = 32)
+  static void prints(float[] x, float[] y) {
+    y[threadIdxX()] = x[threadIdxX()];
+    Gpu.print("%d%n", threadIdxX());
+  }
+
+  @GpuKernel(blockSize = 32)
   static void shared(float[] x, float[] y) {
     var tile = dynamicSharedFloats();
     tile[threadIdxX()] = x[threadIdxX()];
