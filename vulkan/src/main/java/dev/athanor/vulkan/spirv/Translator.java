@@ -38,6 +38,7 @@ public final class Translator {
 
   private static Shader translated(
       Kernel kernel, Dim3 block, int dynamicSharedBytes, ShaderFeatures features) {
+    requireNoRuntime(kernel);
     boolean subgroups =
         features.subgroups()
             && block.count() % Warps.SIZE == 0
@@ -79,6 +80,17 @@ public final class Translator {
             ? module.finish(Math.toIntExact(block.count()), 1, 1)
             : module.finish(block.x(), block.y(), block.z());
     return new Shader(shader, sharedBytes, !subgroups);
+  }
+
+  private static void requireNoRuntime(Kernel kernel) {
+    kernel
+        .instructions()
+        .filter(each -> each.form().semantics() instanceof Semantics.RuntimeCall)
+        .findFirst()
+        .ifPresent(call -> {
+          throw new UnsupportedKernelException(
+              "it calls %s, which only CUDA devices have".formatted(call.opcode()));
+        });
   }
 
   private static boolean isForWarp(Instruction instruction) {

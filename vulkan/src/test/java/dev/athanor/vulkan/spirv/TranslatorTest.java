@@ -8,7 +8,11 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.lift.Gpu;
+import dev.athanor.engine.lift.GpuKernel;
+import dev.athanor.engine.lift.Kernels;
 import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.check.Inliner;
 import dev.athanor.testing.TestTier;
 import dev.athanor.vulkan.TestDevice;
 import dev.athanor.vulkan.flow.UnsupportedKernelException;
@@ -142,6 +146,19 @@ class TranslatorTest {
         .isInstanceOf(UnsupportedKernelException.class)
         .hasMessageStartingWith("it cannot run on Vulkan: ")
         .hasMessageContaining(parts[1]);
+  }
+
+  @GpuKernel
+  static void prints(int[] numbers) {
+    Gpu.print("%d%n", numbers[0]);
+  }
+
+  @Test
+  void refusesKernelsThatPrint() {
+    var kernel = new Inliner(Kernels.of(TranslatorTest::prints).module(false)).kernel("prints");
+    assertThatThrownBy(() -> Translator.translate(kernel, Dim3.of(64), 0, SHARED_MEMORY))
+        .isInstanceOf(UnsupportedKernelException.class)
+        .hasMessage("it cannot run on Vulkan: it calls vprintf, which only CUDA devices have");
   }
 
   @Test
