@@ -157,9 +157,9 @@ class PtxJavaKernelTest {
           FOLDER/classes Particles::waves | CLASS Particles: not found on the class path FOLDER/classes; write com.acme.Saxpy, and nested classes as Outer$Inner
           FOLDER/classes ::waves | CLASS : not found on the class path FOLDER/classes; write com.acme.Saxpy, and nested classes as Outer$Inner
           FOLDER/twins Twin | CLASS Twin: several classes have this name; give one of com.acme.Twin, org.acme.Twin
-          FOLDER/classes Waves::wave | METHOD wave: no such method; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
-          FOLDER/classes Waves | METHOD is missing; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
-          FOLDER/classes Waves:: | METHOD is missing; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
+          FOLDER/classes Waves::wave | METHOD wave: no such method; the kernels of sample.Waves are all, beyond, prints, race, split, text, vote, waves
+          FOLDER/classes Waves | METHOD is missing; the kernels of sample.Waves are all, beyond, prints, race, split, text, vote, waves
+          FOLDER/classes Waves:: | METHOD is missing; the kernels of sample.Waves are all, beyond, prints, race, split, text, vote, waves
           FOLDER/classes Waves$Point | METHOD is missing; sample.Waves$Point has no kernels; annotate one with @GpuKernel
           FOLDER/classes Waves::plain | sample.Waves.plain is no kernel; annotate it with @GpuKernel
           FOLDER/classes Waves::text | Waves.java:59: a string is concatenated; pass numbers to Gpu.print as values (in text)

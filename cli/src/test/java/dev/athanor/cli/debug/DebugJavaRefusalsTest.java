@@ -56,11 +56,11 @@ class DebugJavaRefusalsTest extends JavaSessions {
           """
           class=sample.Wave | `class` sample.Wave: not found on the class path CLASSES; did you mean sample.Waves?
           class=Particles | `class` Particles: not found on the class path CLASSES; write com.acme.Saxpy, and nested classes as Outer$Inner
-          class=Waves method=wave | `method` wave: no such method; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
+          class=Waves method=wave | `method` wave: no such method; the kernels of sample.Waves are all, beyond, prints, race, split, text, vote, waves
           classPath=/no/folder | `classPath` /no/folder: no such folder or jar
           classPath= | `classPath` is missing
-          method=wave | `method` wave: no such method; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
-          method= | `method` is missing; the kernels of sample.Waves are all, beyond, race, split, text, vote, waves
+          method=wave | `method` wave: no such method; the kernels of sample.Waves are all, beyond, prints, race, split, text, vote, waves
+          method= | `method` is missing; the kernels of sample.Waves are all, beyond, prints, race, split, text, vote, waves
           method=plain | sample.Waves.plain is no kernel; annotate it with @GpuKernel
           method=text | Waves.java:59: a string is concatenated; pass numbers to Gpu.print as values (in text)
           args= | `args` has 0 arguments; race takes 1: int[] data

@@ -235,6 +235,24 @@ class DebugJavaTest extends JavaSessions {
     assertThat(client.evaluate("sum[4]", null)).isEqualTo("6.0");
   }
 
+  /** The emulator expands the call; the instructions after it have their lines all the same. */
+  @Test
+  void showsWhatKernelsPrint() throws Exception {
+    compile("-g", source);
+    client.launch(request("prints", "out:" + result() + ":i32:32"));
+    int thread = stopAt(line("int next"), "i == 3");
+    over(thread);
+    assertThat(lineOf(thread)).isEqualTo(line("next is"));
+    assertThat(client.evaluate("next", null)).isEqualTo("3 in all lanes");
+    over(thread);
+    assertThat(lineOf(thread)).isEqualTo(line("data[i] = next"));
+    assertThat(client.evaluate("i[5]", null)).isEqualTo("5");
+    resume();
+    client.terminated();
+    assertThat(client.printed())
+        .contains("lane 0 has 0\n", "lane 31 has 0\n", "next is 3, half of it 1.5\n");
+  }
+
   @Test
   void stepsOfOneTurnHitABreakpointOnce() throws Exception {
     client.launch(waves());
