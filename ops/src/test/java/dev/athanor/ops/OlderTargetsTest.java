@@ -7,7 +7,6 @@ import dev.athanor.engine.ptx.check.Verifier;
 import dev.athanor.engine.ptx.legal.Legalizer;
 import dev.athanor.ops.profile.OpProfile;
 import dev.athanor.testing.TestTier;
-import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.stream.Stream;
@@ -24,10 +23,6 @@ class OlderTargetsTest {
 
   /** Kernels of an op and a GPU that are assembled without the sweep. */
   private static final int SAMPLE = 2;
-
-  /** Bytes that kernels of an op may spill, whose products without tensor cores need registers. */
-  private static final Map<String, Integer> MOST_SPILLED =
-      Map.of("attention-backward", 40, "attention-decode", 48);
 
   static Stream<Arguments> opsAndGpus() {
     return OpsTest.ops().stream()
@@ -54,7 +49,7 @@ class OlderTargetsTest {
           assertThat(gpu.target().canRun(module.target())).as(variant.name()).isTrue();
           Verifier.verify(module);
           var usage = assembler.assemble(module.toString(), gpu.target()).of(variant.name());
-          if (usage.spillStoreBytes() > MOST_SPILLED.getOrDefault(name, 0)) {
+          if (usage.spillStoreBytes() > 0) {
             spilled.put(variant.name(), usage.spillStoreBytes());
           }
         });

@@ -10,6 +10,7 @@ import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.DType;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -41,9 +42,13 @@ public abstract class Engine {
     return tile.unit() == Tile.Unit.FMA ? FmaEngine.weightBytes(tile) : 0;
   }
 
-  /** Returns the pitch, in elements, of the rows of a tile in shared memory. */
-  public static int pitch(Tile.Unit unit, int columns) {
-    return unit == Tile.Unit.FMA ? FmaEngine.pitch(columns) : TensorEngine.pitch(columns);
+  /** Returns the bytes of a tile of rows in shared memory. */
+  public static int bytes(Tile.Unit unit, int rows, int columns, DType dtype) {
+    int pitch =
+        unit == Tile.Unit.FMA
+            ? FmaEngine.pitch(columns, dtype.bytes())
+            : TensorEngine.pitch(columns);
+    return rows * pitch * dtype.bytes();
   }
 
   /** Returns a tile for {@link #dot} and {@link #addWeighted}. */
@@ -88,7 +93,7 @@ public abstract class Engine {
 
   /**
    * Computes {@code sums += weights · right} with the columns of {@code right} that start at {@code
-   * column}, as many as the sums have. The weights are rounded to the type of the tiles.
+   * column}, as many as the sums have. Tensor cores round the weights to the type of the tiles.
    */
   public void addWeighted(RegisterTile sums, RegisterTile weights, SharedTile right, Int column) {
     addWeighted(sums, weights, right, column, Mapping.ALL);

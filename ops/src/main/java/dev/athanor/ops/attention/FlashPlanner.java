@@ -3,7 +3,6 @@ package dev.athanor.ops.attention;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.ops.Arguments;
-import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
@@ -95,17 +94,18 @@ public final class FlashPlanner {
       Plan.Cost cost,
       Capability capability) {
     var candidates = new Candidates("%s of %s".formatted(op, task.dtype().text()), capability);
-    var wanted = task.dtype() == DType.F32 ? Tile.Unit.FMA : Tile.Unit.TENSOR;
+    var wanted = Tile.Unit.of(task.dtype(), capability);
     for (var unit : Tile.Unit.values()) {
       var tiles = tiles(unit, task);
       for (var tile : tiles) {
         if (unit != wanted) {
           candidates.refuse(
               tile.toString(),
-              "%s uses %s"
+              "%s uses %s on %s"
                   .formatted(
                       task.dtype().text(),
-                      wanted == Tile.Unit.FMA ? "CUDA cores" : "tensor cores"));
+                      wanted == Tile.Unit.FMA ? "CUDA cores" : "tensor cores",
+                      capability.target()));
           continue;
         }
         offer(task, tiles, tile, candidates, capability);

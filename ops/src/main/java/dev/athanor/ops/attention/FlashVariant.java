@@ -78,7 +78,7 @@ public record FlashVariant(
 
   /** Returns the bytes of a tile of rows in shared memory. */
   int bytes(int rows, int columns) {
-    return rows * Engine.pitch(tile.unit(), columns) * dtype.bytes();
+    return Engine.bytes(tile.unit(), rows, columns, dtype);
   }
 
   /**

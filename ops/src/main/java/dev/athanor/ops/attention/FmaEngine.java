@@ -15,14 +15,17 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An engine for f32 that uses FMA instructions. 16 consecutive lanes hold a group of rows. A lane
- * holds every 16th column of scores, and groups of 4 columns, 64 apart, of sums. Lanes exchange
- * weights of the same rows through shared memory.
+ * An engine that uses FMA instructions of f32, to which 16-bit elements are converted. 16
+ * consecutive lanes hold a group of rows. A lane holds every 16th column of scores, and groups of 4
+ * columns, 64 apart, of sums. Lanes exchange weights of the same rows through shared memory.
  */
 final class FmaEngine extends Engine {
 
   private static final int LANES = 16;
   private static final int GROUP = 4;
+
+  /** The maximum bytes of a load from shared memory. */
+  private static final int LOAD_BYTES = 16;
 
   /** The depth of one iteration of a device loop. */
   private static final int STEP = 16;
@@ -53,17 +56,17 @@ final class FmaEngine extends Engine {
   }
 
   /**
-   * Returns a pitch of whole groups of all lanes plus one group, which places the rows read by
+   * Returns a pitch of whole groups of all lanes plus one load, which places the rows read by
    * neighboring lanes in different banks.
    */
-  static int pitch(int columns) {
-    return Math.ceilDiv(columns, LANES * GROUP) * (LANES * GROUP) + GROUP;
+  static int pitch(int columns, int elementBytes) {
+    return Math.ceilDiv(columns, LANES * GROUP) * (LANES * GROUP) + LOAD_BYTES / elementBytes;
   }
 
   @Override
   public SharedTile tile(SharedTile shared, int offset, int tileRows, int columns) {
-    int pitch = pitch(columns);
-    return shared.at(k.integer(offset), type, tileRows, pitch - GROUP, pitch);
+    int pitch = pitch(columns, type.bytes());
+    return shared.at(k.integer(offset), type, tileRows, pitch - LOAD_BYTES / type.bytes(), pitch);
   }
 
   @Override
@@ -110,27 +113,28 @@ final class FmaEngine extends Engine {
     return new RegisterTile(k, new Layout(row, ownRows(), lane.times(GROUP), places, LANES));
   }
 
-  private static List<Real> read(SharedTile tile, Int row, Int column) {
-    return tile.load(GROUP, row, column).stream().map(Value::widen).toList();
+  private static List<Real> read(int count, SharedTile tile, Int row, Int column) {
+    return tile.load(count, row, column).stream().map(Value::widen).toList();
   }
 
   @Override
   public void dot(RegisterTile scores, Left left, SharedTile right) {
+    int atOnce = LOAD_BYTES / type.bytes();
     k.loop(
         k.integer(0),
         k.integer(left.columns()),
         STEP,
         depth -> {
-          for (int at = 0; at < STEP; at += GROUP) {
+          for (int at = 0; at < STEP; at += atOnce) {
             var column = depth.plus(at);
             var of =
                 IntStream.range(0, scores.columns())
-                    .mapToObj(c -> read(right, scores.column(c), column))
+                    .mapToObj(c -> read(atOnce, right, scores.column(c), column))
                     .toList();
             for (int r = 0; r < rows; r++) {
-              var own = read(left.tile(), row.plus(r), column);
+              var own = read(atOnce, left.tile(), row.plus(r), column);
               for (int c = 0; c < of.size(); c++) {
-                for (int i = 0; i < GROUP; i++) {
+                for (int i = 0; i < atOnce; i++) {
                   scores.get(r, c).addProduct(own.get(i), of.get(c).get(i));
                 }
               }
@@ -182,12 +186,12 @@ final class FmaEngine extends Engine {
             // one group of each row, in order
             var own = new ArrayList<Real>();
             for (int r = 0; r < rows; r++) {
-              own.addAll(read(exchange, row.plus(r), from));
+              own.addAll(read(GROUP, exchange, row.plus(r), from));
             }
             for (int i = 0; i < GROUP; i++) {
               for (int c = 0; c < sums.columns(); c += GROUP) {
                 var values =
-                    read(right, from.plus(i), column.plus(sums.column(c))).stream()
+                    read(GROUP, right, from.plus(i), column.plus(sums.column(c))).stream()
                         .map(value -> map(value, mapping))
                         .toList();
                 for (int r = 0; r < rows; r++) {

@@ -1,5 +1,8 @@
 package dev.athanor.ops.attention;
 
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.tile.TileScheduler;
 import dev.athanor.ops.tile.TileScheduler.Order;
 
@@ -24,7 +27,22 @@ public record Tile(Unit unit, int rows, int columns, int warpRows, int across) {
     /** FMA instructions. */
     FMA,
     /** {@code mma.sync.m16n8k16}. */
-    TENSOR
+    TENSOR;
+
+    /**
+     * Returns the unit for a dtype: tensor cores for 16-bit elements, unless the device replaces
+     * their {@code mma.sync} by exchanges between lanes and FMA instructions, which is slower than
+     * FMA instructions alone and many times the code.
+     */
+    public static Unit of(DType dtype, Capability device) {
+      boolean multiplies =
+          switch (dtype) {
+            case F16 -> device.target().canRun(Target.SM_75);
+            case BF16 -> device.target().canRun(Target.SM_80);
+            default -> false;
+          };
+      return multiplies ? TENSOR : FMA;
+    }
   }
 
   public int threads() {

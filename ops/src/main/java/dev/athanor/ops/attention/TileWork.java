@@ -22,8 +22,11 @@ public record TileWork(
    */
   private static final double SCORE_INSTRUCTIONS = 8;
 
-  /** Instructions per multiply-add without tensor cores, including operand loads. */
+  /** Instructions per multiply-add of f32 without tensor cores, including operand loads. */
   private static final double FMA_INSTRUCTIONS = 1.25;
+
+  /** The same for 16-bit elements, which are converted. Source: the machine code for a V100. */
+  private static final double WIDENED_FMA_INSTRUCTIONS = 1.6;
 
   /** Multiply-adds of an {@code mma}. */
   private static final double MMA = 16 * 8 * 16;
@@ -51,7 +54,9 @@ public record TileWork(
     double instructions =
         (tensor
                 ? Machine.MMA_INSTRUCTIONS * multiplyAdds / MMA
-                : FMA_INSTRUCTIONS * multiplyAdds / KernelBuilder.WARP)
+                : (bytes < Float.BYTES ? WIDENED_FMA_INSTRUCTIONS : FMA_INSTRUCTIONS)
+                    * multiplyAdds
+                    / KernelBuilder.WARP)
             + SCORE_INSTRUCTIONS * scores / KernelBuilder.WARP;
     // the warps of each row read the whole tile
     double read = (double) tile.rows() / tile.warpRows() * tile.columns() * depth * bytes;

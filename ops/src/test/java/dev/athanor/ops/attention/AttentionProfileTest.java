@@ -28,10 +28,15 @@ class AttentionProfileTest {
   /** Returns the profile of one launch of every plan. */
   private static List<Profile> profiles(
       Op op, Map<String, TensorType> types, Map<String, ?> given, int launch) {
+    return profiles(op, types, given, launch, Gpu.H200);
+  }
+
+  private static List<Profile> profiles(
+      Op op, Map<String, TensorType> types, Map<String, ?> given, int launch, Gpu gpu) {
     var attributes = Attributes.of(op.description(), given);
     var all = new ArrayList<Profile>();
-    for (var plan : op.plans(types, attributes, OpProfile.capability(Gpu.H200))) {
-      all.add(OpProfile.run(plan, types, Gpu.H200, Long.MAX_VALUE).launches().get(launch));
+    for (var plan : op.plans(types, attributes, OpProfile.capability(gpu))) {
+      all.add(OpProfile.run(plan, types, gpu, Long.MAX_VALUE).launches().get(launch));
     }
     assertThat(all).isNotEmpty();
     return all;
@@ -110,6 +115,17 @@ class AttentionProfileTest {
       assertNoConflicts(profile, "st.shared");
       assertNoConflicts(profile, "cp.async.cg");
       assertWholeSectors(profile, "cp.async.cg");
+      assertWholeSectors(profile, "st.global");
+    }
+  }
+
+  /** A V100 has no {@code mma}, and copies through registers. */
+  @ParameterizedTest
+  @CsvSource({"F16, 64", "BF16, 128"})
+  void simtKernelsOf16BitsHaveNoConflicts(DType dtype, int d) {
+    for (var profile : profiles(new Attention(), dense(dtype, 64, d), Map.of(), 0, Gpu.V100)) {
+      assertNoConflicts(profile, "ld.shared");
+      assertNoConflicts(profile, "st.shared");
       assertWholeSectors(profile, "st.global");
     }
   }

@@ -54,14 +54,16 @@ class SharedMemoryTest {
 
   /**
    * A block stores its rows of queries, or of the output where those are wider, a tile of keys and
-   * one of values. For f32, rows are padded to a multiple of 64 elements plus 4, and each row has
-   * its weights, padded so that the rows of one half-warp lie 16 banks apart from those of the
-   * other.
+   * one of values. On CUDA cores, rows are padded to a multiple of 64 elements plus 16 bytes, and
+   * each row has its weights in f32, padded so that the rows of one half-warp lie 16 banks apart
+   * from those of the other.
    */
   @ParameterizedTest
   @CsvSource({
     // (64 + 64 + 64) rows of 68 and 64 rows of 68 weights, 4 bytes each
     "FMA, 64, 64, 8, F32, 64, 64, 69632",
+    // (64 + 64 + 64) rows of 72, 2 bytes each, and the weights
+    "FMA, 64, 64, 8, F16, 64, 64, 45056",
     // 64 rows of 64, 2 · 64 rows of 64, 2 bytes each
     "TENSOR, 64, 64, 16, F16, 64, 64, 24576",
     "TENSOR, 64, 64, 16, BF16, 64, 64, 24576",
@@ -188,7 +190,7 @@ class SharedMemoryTest {
     assertThatThrownBy(() -> plans(DType.F32, 256, old))
         .hasMessage(
             "test device (sm_61) cannot compute this attention of f32: requires sm_70; the"
-                + " device is sm_61; f32 uses CUDA cores");
+                + " device is sm_61; f32 uses CUDA cores on sm_61");
     var small = TestDevices.of(Target.SM_80, 40, 16_384);
     var tall = Dim3.of(1, 65_536);
     assertThatThrownBy(() -> offered(small, 16_385, 2048, tall))

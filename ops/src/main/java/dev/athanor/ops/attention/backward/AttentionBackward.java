@@ -122,7 +122,7 @@ public final class AttentionBackward implements SampledOp {
     var outputs = outputs(inputs, attributes);
     var p = AttentionProblem.of(inputs, attributes);
     var candidates = new Candidates("gradient of attention of " + p.dtype().text(), capability);
-    for (var tile : tiles(p)) {
+    for (var tile : tiles(Tile.Unit.of(p.dtype(), capability), p)) {
       var queries = variant(BackwardVariant.Of.QUERIES, tile, p);
       var keys = variant(BackwardVariant.Of.KEYS, tile, p);
       var name = keys.name();
@@ -172,10 +172,9 @@ public final class AttentionBackward implements SampledOp {
         blocks, work.over(Math.max(1, tiles), 2 * tile.rows() * ofRow), 2 * rows * ofRow);
   }
 
-  private static List<Tile> tiles(AttentionProblem p) {
+  private static List<Tile> tiles(Tile.Unit unit, AttentionProblem p) {
     int columns = Math.max(p.d(), p.dv());
-    if (p.dtype() == DType.F32) {
-      var unit = Tile.Unit.FMA;
+    if (unit == Tile.Unit.FMA) {
       return columns <= 64
           ? List.of(new Tile(unit, 64, 32, 8), new Tile(unit, 32, 32, 4))
           : columns <= 128
@@ -183,7 +182,6 @@ public final class AttentionBackward implements SampledOp {
               : List.of(new Tile(unit, 16, 16, 2));
     }
     int across = columns <= 64 ? 64 : columns <= 128 ? 32 : 16;
-    var unit = Tile.Unit.TENSOR;
     return List.of(new Tile(unit, 64, across, 16), new Tile(unit, 32, across, 16));
   }
 

@@ -53,7 +53,7 @@ record BackwardVariant(
   }
 
   private int bytes(int rows, int columns) {
-    return rows * Engine.pitch(tile.unit(), columns) * dtype.bytes();
+    return Engine.bytes(tile.unit(), rows, columns, dtype);
   }
 
   /** Returns the offset of the rows' second tensor: grad for queries, v for keys. */
