@@ -9,7 +9,7 @@ import java.util.stream.DoubleStream;
 import org.jspecify.annotations.Nullable;
 
 /** Times launches with the device clock, between two events of a stream. */
-final class Stopwatch implements AutoCloseable {
+public final class Stopwatch implements AutoCloseable {
 
   /**
    * The target duration of a sample, long relative to the event resolution of about half a
@@ -32,7 +32,12 @@ final class Stopwatch implements AutoCloseable {
 
   private final double fillMicros;
 
-  Stopwatch(Device device, Stream stream) {
+  /**
+   * Creates a stopwatch.
+   *
+   * @param stream the stream of everything that is timed
+   */
+  public Stopwatch(Device device, Stream stream) {
     this.stream = stream;
     if (device instanceof CudaDevice) {
       filler = device.allocate(FILL_BYTES);
@@ -52,7 +57,22 @@ final class Stopwatch implements AutoCloseable {
    * @param contenders each enqueues one launch
    */
   List<Samples> time(List<Runnable> contenders, Effort effort) {
-    var clocks = contenders.stream().map(contender -> new Clock(contender, effort)).toList();
+    return time(
+        effort, contenders.stream().map(contender -> new Clock(contender, effort)).toList());
+  }
+
+  /**
+   * Times a launch that starts from the same state each time; on a CUDA device, with a cold L2
+   * cache. A sample is one launch.
+   *
+   * @param prepare enqueues work that precedes each launch and is not timed
+   * @param launch enqueues the launch
+   */
+  public Samples time(Runnable prepare, Runnable launch, Effort effort) {
+    return time(effort, List.of(new Clock(prepare, launch, 1, effort))).getFirst();
+  }
+
+  private List<Samples> time(Effort effort, List<Clock> clocks) {
     double first = 0;
     for (int n = 0;
         n < effort.repeat() || (first < effort.minMillis() * 1e3 && n < MAX_SAMPLES);
@@ -81,17 +101,25 @@ final class Stopwatch implements AutoCloseable {
 
   /** The clock of one contender. */
   private final class Clock {
+    private final Runnable prepare;
     private final Runnable work;
     private final int batch;
     private final int fills;
     private final DoubleStream.Builder micros = DoubleStream.builder();
 
     Clock(Runnable contender, Effort effort) {
+      this(() -> {}, contender, MAX_BATCH, effort);
+    }
+
+    Clock(Runnable prepare, Runnable contender, int maxBatch, Effort effort) {
+      this.prepare = prepare;
       for (int i = 1; i < effort.warmup(); i++) {
+        prepare.run();
         contender.run();
       }
+      prepare.run();
       double once = Stopwatch.this.time(contender).device;
-      batch = (int) Math.clamp(Math.ceil(SAMPLE_MICROS / Math.max(once, 1)), 1, MAX_BATCH);
+      batch = (int) Math.clamp(Math.ceil(SAMPLE_MICROS / Math.max(once, 1)), 1, maxBatch);
       work =
           () -> {
             for (int i = 0; i < batch; i++) {
@@ -100,16 +128,18 @@ final class Stopwatch implements AutoCloseable {
           };
       // Fills keep the device busy until the whole batch is enqueued, so that it never waits for
       // the host.
-      fills =
-          filler == null
-              ? 0
-              : (int)
-                  Math.clamp(
-                      Math.ceil(2 * Stopwatch.this.time(work).host / fillMicros), 1, MAX_FILLS);
+      fills = filler == null ? 0 : fills();
+    }
+
+    private int fills() {
+      prepare.run();
+      double host = Stopwatch.this.time(work).host;
+      return (int) Math.clamp(Math.ceil(2 * host / fillMicros), 1, MAX_FILLS);
     }
 
     /** Takes a sample and returns the microseconds of all its launches. */
     double sample() {
+      prepare.run();
       fill(fills);
       double all = Stopwatch.this.time(work).device;
       micros.add(all / batch);

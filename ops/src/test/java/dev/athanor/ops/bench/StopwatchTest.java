@@ -3,8 +3,11 @@ package dev.athanor.ops.bench;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatedDevice;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
@@ -68,6 +71,38 @@ class StopwatchTest {
       greatest = Math.max(greatest, batch);
     }
     assertThat(greatest).isGreaterThan(1);
+  }
+
+  @Test
+  void preparesEachLaunchOutsideTheTimedEvents() {
+    var calls = new ArrayList<String>();
+    try (var device = new EmulatedDevice();
+        var stream = device.openStream();
+        var stopwatch = new Stopwatch(device, logged(stream, calls))) {
+      var samples =
+          stopwatch.time(
+              () -> calls.add("prepare"), () -> calls.add("launch"), new Effort(2, 3, 0));
+      assertThat(samples.batch()).isEqualTo(1);
+      assertThat(samples.count()).isEqualTo(3);
+    }
+    var sample = List.of("prepare", "record", "launch", "record");
+    assertThat(calls.subList(0, 2)).containsExactly("prepare", "launch");
+    assertThat(calls.subList(2, calls.size()))
+        .isEqualTo(Collections.nCopies(4, sample).stream().flatMap(List::stream).toList());
+  }
+
+  /** Returns a stream that notes when events are recorded. */
+  private static Stream logged(Stream stream, List<String> calls) {
+    return (Stream)
+        Proxy.newProxyInstance(
+            Stream.class.getClassLoader(),
+            new Class<?>[] {Stream.class},
+            (_, method, arguments) -> {
+              if (method.getName().equals("record")) {
+                calls.add("record");
+              }
+              return method.invoke(stream, arguments);
+            });
   }
 
   @Test
