@@ -1,6 +1,5 @@
-package dev.athanor.cli.debug;
+package dev.athanor.cli.argument;
 
-import dev.athanor.cli.argument.KernelArgument;
 import dev.athanor.cli.argument.KernelArgument.Tensor;
 import dev.athanor.ops.DType;
 import java.lang.foreign.MemorySegment;
@@ -38,7 +37,7 @@ final class JavaArgument {
    */
   static Object parse(String name, Class<?> type, String text) {
     if (type.isRecord()) {
-      throw wrong(name, type, text, "debug a kernel that takes the components of the record");
+      throw wrong(name, type, text, "write a kernel that takes the components of the record");
     }
     return type.isArray() || type == MemorySegment.class
         ? memory(name, type, text)
@@ -63,7 +62,7 @@ final class JavaArgument {
     if (!text.matches("(in|inout|out|zeros):.*")) {
       throw wrong(name, type, text, "give " + ARRAYS);
     }
-    var tensor = read(text);
+    var tensor = (Tensor) KernelArgument.parse(text);
     if (type.isArray()) {
       var dtype = tensor.initial().type().dtype();
       var element = type.getComponentType();
@@ -77,15 +76,6 @@ final class JavaArgument {
       }
     }
     return tensor;
-  }
-
-  private static Tensor read(String text) {
-    try {
-      return (Tensor) KernelArgument.parse(text);
-    } catch (IllegalArgumentException e) {
-      throw new IllegalArgumentException(
-          String.valueOf(e.getMessage()).replaceFirst("^--arg", "`args`"), e);
-    }
   }
 
   /** Returns the size of a primitive type in memory. */
@@ -137,6 +127,6 @@ final class JavaArgument {
   private static IllegalArgumentException wrong(
       String name, Class<?> type, String text, String remedy) {
     return new IllegalArgumentException(
-        "`args` %s: parameter `%s` is %s; %s".formatted(text, name, type.getSimpleName(), remedy));
+        "--arg %s: parameter `%s` is %s; %s".formatted(text, name, type.getSimpleName(), remedy));
   }
 }

@@ -268,7 +268,7 @@ public sealed interface KernelArgument {
    * @throws UncheckedIOException if a file cannot be written
    */
   static List<WrittenFile> write(
-      List<KernelArgument> arguments, List<Buffer> buffers, Stream stream) {
+      List<? extends KernelArgument> arguments, List<Buffer> buffers, Stream stream) {
     var written = new ArrayList<WrittenFile>();
     int next = 0;
     for (var argument : arguments) {

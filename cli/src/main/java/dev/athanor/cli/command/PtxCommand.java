@@ -131,7 +131,11 @@ public final class PtxCommand implements Callable<Integer> {
     var out = spec.commandLine().getOut();
     var target = target();
     var wanted = gpu == null ? null : GpuOption.named(spec.commandLine(), gpu);
-    refuseOptions(javaKernel);
+    if (javaKernel == null) {
+      java.refuseOptionsOfKernels(op.name() + " is an op");
+    } else {
+      java.refuseOptionsOfOps(javaKernel, OP_OPTIONS);
+    }
     var capability = wanted == null ? capability() : OpProfile.capability(wanted);
     var found = javaKernel == null ? plan(capability) : java(javaKernel);
     if (explain && !json) {
@@ -163,30 +167,10 @@ public final class PtxCommand implements Callable<Integer> {
     return 0;
   }
 
-  /** Refuses the options of ops for a kernel in Java, and its options for an op. */
-  private void refuseOptions(@Nullable String kernel) {
-    var parsed = spec.commandLine().getParseResult();
-    if (kernel == null && java.checked()) {
-      throw usageError(
-          "--checked applies to kernels in Java, and %s is an op; leave it out"
-              .formatted(op.name()));
-    }
-    for (var option : OP_OPTIONS) {
-      if (kernel != null && parsed.hasMatchedOption(option)) {
-        throw usageError(
-            "%s applies to ops, and %s is a kernel in Java; leave it out"
-                .formatted(option, kernel));
-      }
-    }
-  }
-
   private Found plan(Capability capability) {
     var catalogue = plugins.catalogue();
     if (catalogue.find(op.name()).isEmpty()) {
-      JavaKernelArguments.missing(op.name())
-          .ifPresent(sentence -> {
-            throw usageError(sentence);
-          });
+      java.requireBothArguments(op.name());
     }
     var plan = op.plans(catalogue, capability).getFirst();
     var kernels =

@@ -1,17 +1,12 @@
 package dev.athanor.cli.debug;
 
 import dev.athanor.cli.argument.EmulatorArguments;
-import dev.athanor.cli.argument.Extents;
-import dev.athanor.cli.argument.KernelArgument;
-import dev.athanor.cli.argument.KernelArgument.Tensor;
+import dev.athanor.cli.argument.JavaLaunch;
+import dev.athanor.cli.argument.JavaLaunchArguments;
 import dev.athanor.cli.argument.KernelClasses;
 import dev.athanor.engine.debug.Debuggee;
-import dev.athanor.engine.device.Buffer;
-import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.lift.JavaKernel;
-import dev.athanor.engine.lift.KernelParameter;
 import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
@@ -20,10 +15,8 @@ import dev.athanor.engine.ptx.symbol.SymbolTable;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -47,23 +40,13 @@ final class JavaDebuggee implements Debuggee {
     @Option(names = "--method")
     private @Nullable String method;
 
-    @Option(names = "--arg")
-    private List<String> values = new ArrayList<>();
-
-    @Option(names = "--grid", defaultValue = "1")
-    private String grid;
-
-    @Option(names = "--block")
-    private @Nullable String block;
-
-    @Option(names = "--shared", defaultValue = "0")
-    private int shared;
-
     @Option(names = "--unchecked")
     private boolean unchecked;
 
     @Option(names = "--target")
     private @Nullable String target;
+
+    @Mixin private JavaLaunchArguments launch;
 
     @Mixin private EmulatorArguments emulator;
   }
@@ -71,27 +54,11 @@ final class JavaDebuggee implements Debuggee {
   private static final KernelClasses.Labels LABELS =
       new KernelClasses.Labels("`classPath`", "`class`", "`method`");
 
-  private final JavaKernel kernel;
-  private final List<KernelParameter> parameters;
-  private final boolean checked;
-  private final Dim3 grid;
-  private final Dim3 block;
-  private final int shared;
-
-  /** For each parameter, a {@link Tensor} or a boxed primitive. */
-  private final List<Object> values;
-
+  private final JavaLaunch launch;
   private final EmulatorOptions options;
 
   private JavaDebuggee(JavaKernel kernel, Arguments arguments) {
-    this.kernel = kernel;
-    this.checked = !arguments.unchecked;
-    kernel.module(checked); // while the class path is open
-    this.parameters = kernel.parameters();
-    this.grid = Extents.parse("`grid`", arguments.grid);
-    this.values = values(arguments.values);
-    this.block = block(arguments.block);
-    this.shared = arguments.shared;
+    this.launch = arguments.launch.launch(kernel, !arguments.unchecked);
     var given = arguments.emulator.options();
     this.options = arguments.target == null ? given : given.withTarget(target(arguments.target));
   }
@@ -114,22 +81,6 @@ final class JavaDebuggee implements Debuggee {
     }
   }
 
-  private Dim3 block(@Nullable String text) {
-    var declared = kernel.blockSize();
-    if (text == null) {
-      return declared.orElseThrow(() ->
-          new IllegalArgumentException(
-              "`block` is missing; %s declares no blockSize".formatted(kernel.name())));
-    }
-    var wanted = Extents.parse("`block`", text);
-    if (declared.isPresent() && !declared.get().equals(wanted)) {
-      throw new IllegalArgumentException(
-          "`block` %s: %s declares blocks of %s threads; leave it out"
-              .formatted(text, kernel.name(), declared.get()));
-    }
-    return wanted;
-  }
-
   private static Target target(String text) {
     try {
       return Target.of(text);
@@ -138,32 +89,14 @@ final class JavaDebuggee implements Debuggee {
     }
   }
 
-  private List<Object> values(List<String> texts) {
-    var types = kernel.method().getParameterTypes();
-    if (texts.size() != types.length) {
-      var wanted = new ArrayList<String>();
-      for (int i = 0; i < types.length; i++) {
-        wanted.add(types[i].getSimpleName() + " " + parameters.get(i).name());
-      }
-      throw new IllegalArgumentException(
-          "`args` has %d arguments; %s takes %d: %s"
-              .formatted(texts.size(), kernel.name(), types.length, String.join(", ", wanted)));
-    }
-    var found = new ArrayList<Object>();
-    for (int i = 0; i < types.length; i++) {
-      found.add(JavaArgument.parse(parameters.get(i).name(), types[i], texts.get(i)));
-    }
-    return found;
-  }
-
   @Override
   public List<Instruction> instructions() {
-    return kernel.module(checked).kernels().getFirst().instructions().toList();
+    return launch.kernel().module(launch.checked()).kernels().getFirst().instructions().toList();
   }
 
   @Override
   public SymbolTable symbols() {
-    return kernel.symbols(checked);
+    return launch.kernel().symbols(launch.checked());
   }
 
   @Override
@@ -183,35 +116,10 @@ final class JavaDebuggee implements Debuggee {
 
   @Override
   public void run(EmulatorOptions with, Consumer<NamedBuffer> named) {
-    try (var device = new EmulatedDevice(with);
-        var stream = device.openStream()) {
-      var buffers = new ArrayList<Buffer>();
-      var given = new ArrayList<Object>();
-      var types = kernel.method().getParameterTypes();
-      for (int i = 0; i < types.length; i++) {
-        if (values.get(i) instanceof Tensor tensor) {
-          var _ = tensor.on(device, stream, buffers);
-          given.add(buffers.getLast());
-          named.accept(
-              new NamedBuffer(parameters.get(i).name(), buffers.getLast(), element(types[i])));
-        } else {
-          given.add(values.get(i));
-        }
-      }
-      stream.synchronize();
-      kernel
-          .on(device)
-          .checked(checked)
-          .block(block)
-          .dynamicShared(shared)
-          .launch(grid, given.toArray());
-      var tensors = values.stream().flatMap(JavaDebuggee::tensor).toList();
-      KernelArgument.write(tensors, buffers, stream);
-    }
-  }
-
-  private static Stream<KernelArgument> tensor(Object value) {
-    return value instanceof Tensor tensor ? Stream.of(tensor) : Stream.empty();
+    launch.run(
+        with,
+        (parameter, buffer) ->
+            named.accept(new NamedBuffer(parameter.name(), buffer, element(parameter.type()))));
   }
 
   private static Type element(Class<?> type) {

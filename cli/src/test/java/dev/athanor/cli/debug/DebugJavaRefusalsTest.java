@@ -63,8 +63,8 @@ class DebugJavaRefusalsTest extends JavaSessions {
           method= | `method` is missing; the kernels of sample.Waves are all, beyond, prints, race, split, text, vote, waves
           method=plain | sample.Waves.plain is no kernel; annotate it with @GpuKernel
           method=text | Waves.java:59: a string is concatenated; pass numbers to Gpu.print as values (in text)
-          args= | `args` has 0 arguments; race takes 1: int[] data
-          args=zeros:256 7 | `args` has 2 arguments; race takes 1: int[] data
+          args= | `args`: got 0 arguments; race takes 1: int[] data
+          args=zeros:256 7 | `args`: got 2 arguments; race takes 1: int[] data
           args=7 | `args` 7: parameter `data` is int[]; give in:FILE.npy, inout:FILE.npy, out:FILE.npy:DTYPE:SHAPE or zeros:BYTES
           args=out:x.npy:f32:4 | `args` out:x.npy:f32:4: parameter `data` is int[]; its elements are f32
           args=zeros:255 | `args` zeros:255: parameter `data` is int[]; 255 bytes are not a whole number of elements
@@ -78,8 +78,8 @@ class DebugJavaRefusalsTest extends JavaSessions {
           method=beyond args=zeros:64 x | `args` x: parameter `shift` is int; give a whole number that fits the type
           method=beyond args=zeros:64 1 | `block` is missing; beyond declares no blockSize
           method=vote args=MAYBE 1 zeros:4 | `args` MAYBE: parameter `answer` is Answer; give one of YES, NO
-          method=vote args=NO 1 zeros:4 | `args` 1: parameter `point` is Point; debug a kernel that takes the components of the record
-          method=vote args=NO zeros:4 | `args` has 2 arguments; vote takes 3: Answer answer, Point point, int[] out
+          method=vote args=NO 1 zeros:4 | `args` 1: parameter `point` is Point; write a kernel that takes the components of the record
+          method=vote args=NO zeros:4 | `args`: got 2 arguments; vote takes 3: Answer answer, Point point, int[] out
           method=all args=1 1 1 c 1 1 zeros:8 | `args` 1: parameter `a` is boolean; give true or false
           method=all args=true 1 70000 c 1 1 zeros:8 | `args` 70000: parameter `c` is short; give a whole number that fits the type
           method=all args=true 1 7 cd 1 1 zeros:8 | `args` cd: parameter `d` is char; give one character
