@@ -3,6 +3,7 @@ package dev.athanor.cli;
 import dev.athanor.cli.client.ServiceOption;
 import dev.athanor.client.AthanorException;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.lift.CheckFailedException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.FileSystemException;
@@ -12,7 +13,8 @@ import picocli.CommandLine.IExecutionExceptionHandler;
 import picocli.CommandLine.ParseResult;
 
 /**
- * Reports failures of devices, files and services in one sentence; others print their stack trace.
+ * Reports failures of devices, kernels, files and services in one sentence; others print their
+ * stack trace.
  */
 public final class FailureHandler implements IExecutionExceptionHandler {
 
@@ -21,7 +23,7 @@ public final class FailureHandler implements IExecutionExceptionHandler {
       throws Exception {
     var message =
         switch (e) {
-          case DeviceException _ -> e.getMessage();
+          case DeviceException _, CheckFailedException _ -> e.getMessage();
           case AthanorException refusal -> ServiceOption.sentence(refusal);
           case IOException io -> sentence(io);
           case UncheckedIOException io -> sentence(io.getCause());

@@ -81,7 +81,8 @@ public final class JavaKernelArguments {
 
   /** Returns whether two words, the first of which is no op, select a kernel. */
   public static boolean select(String classPath, String kernel) {
-    return kernel.contains(SEPARATOR) || path(classPath).anyMatch(Files::exists);
+    return kernel.contains(SEPARATOR)
+        || (!classPath.contains(SEPARATOR) && path(classPath).anyMatch(Files::exists));
   }
 
   /**

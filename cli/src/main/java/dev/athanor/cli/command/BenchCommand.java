@@ -1,6 +1,9 @@
 package dev.athanor.cli.command;
 
 import dev.athanor.cli.argument.DeviceOption;
+import dev.athanor.cli.argument.EffortOptions;
+import dev.athanor.cli.argument.JavaKernelArguments;
+import dev.athanor.cli.argument.JavaLaunchArguments;
 import dev.athanor.cli.argument.OpArguments;
 import dev.athanor.cli.argument.PluginsOption;
 import dev.athanor.cli.report.BenchReport;
@@ -9,6 +12,7 @@ import dev.athanor.cli.report.Machine;
 import dev.athanor.cli.report.PredictReport;
 import dev.athanor.cli.report.Progress;
 import dev.athanor.cli.report.ResultFile;
+import dev.athanor.cli.report.Table;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
@@ -47,9 +51,15 @@ import picocli.CommandLine.Spec;
 /** {@code athanor bench}. */
 @Command(
     name = "bench",
+    customSynopsis = {
+      "athanor bench [OP...] [OPTIONS]",
+      "       athanor bench CLASSES CLASS[::METHOD] [OPTIONS]"
+    },
     description = {
       "Measures the performance of ops and checks samples of their results.",
-      "Exit status 0: all measured, no wrong result; 1: otherwise."
+      "Or times a kernel in Java from CLASSES, a class folder or jar; its results are not checked.",
+      "Exit status 0: all measured, no wrong result; 1: otherwise.",
+      "Example: athanor bench target/classes Saxpy::saxpy --arg in:x.npy --arg in:y.npy --arg 0.5 --arg 4"
     },
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class)
@@ -58,6 +68,10 @@ public final class BenchCommand implements Callable<Integer> {
 
   /** Enough blocks to include some that are not at the edges of the grid. */
   private static final long PREDICTED_BLOCKS = 4;
+
+  /** The options that only ops have. */
+  private static final List<String> OP_OPTIONS =
+      List.of("--problem", "--all-variants", "--baseline", "--predict", "--seed", "--plugins");
 
   private final Catalogue catalogue;
 
@@ -70,8 +84,16 @@ public final class BenchCommand implements Callable<Integer> {
   @Parameters(
       arity = "0..*",
       paramLabel = "OP",
-      description = "the ops to measure; default: all ops that have a suite")
+      description =
+          "the ops to measure; default: all ops that have a suite; or a kernel in Java, such as"
+              + " target/classes com.acme.Saxpy::saxpy, as in athanor ptx")
   private List<String> names = new ArrayList<>();
+
+  @Mixin private JavaKernelArguments java;
+
+  @Mixin private JavaLaunchArguments javaLaunch;
+
+  @Mixin private EffortOptions duration;
 
   @Option(
       names = "--problem",
@@ -85,25 +107,6 @@ public final class BenchCommand implements Callable<Integer> {
       names = "--all-variants",
       description = "measures every kernel variant, not only the planner's choice")
   private boolean allVariants;
-
-  @Option(
-      names = "--warmup",
-      paramLabel = "N",
-      description = "launches before timing starts; default: 10, on the emulator 3")
-  private @Nullable Integer warmup;
-
-  @Option(
-      names = "--repeat",
-      paramLabel = "N",
-      description = "minimum number of samples; default: 20, on the emulator 5")
-  private @Nullable Integer repeat;
-
-  @Option(
-      names = "--min-time",
-      paramLabel = "MS",
-      description =
-          "minimum total time of the samples in milliseconds; default: 200, on the emulator 0")
-  private @Nullable Double minMillis;
 
   @Option(
       names = "--baseline",
@@ -152,6 +155,14 @@ public final class BenchCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
+    duration.effort(true); // before anything is measured
+    ResultFile.check(spec.commandLine(), "--json", json);
+    ResultFile.check(spec.commandLine(), "--markdown", markdown);
+    var known = plugins.catalogue(catalogue);
+    if (isJavaKernel(known)) {
+      return benchJavaKernel();
+    }
+    java.refuseOptionsOfKernels(names.isEmpty() ? "none is given" : names.getFirst() + " is an op");
     for (var baseline : baselines) {
       if (!List.of("cublas", "torch", "loop").contains(baseline)) {
         throw usageError(
@@ -159,18 +170,15 @@ public final class BenchCommand implements Callable<Integer> {
                 .formatted(baseline));
       }
     }
-    var ops = ops(plugins.catalogue(catalogue));
+    var ops = ops(known);
     problems(ops, false); // before a device is opened
-    effort(true);
-    ResultFile.check(spec.commandLine(), "--json", json);
-    ResultFile.check(spec.commandLine(), "--markdown", markdown);
     if (predict != null) {
       return predict(ops, predict);
     }
     var opened = device.open();
     try (var target = opened.device()) {
       boolean emulated = target.capability().isEmulated();
-      var effort = effort(emulated);
+      var effort = duration.effort(emulated);
       var machine = Machine.of(opened);
       var others = openBaselines(target);
       var date = Instant.now();
@@ -192,15 +200,52 @@ public final class BenchCommand implements Callable<Integer> {
                   measured.rows,
                   measured.spills);
       var report = measure(target, effort, others, problems(ops, !emulated), reporter);
-      out.println();
-      report.table().text().forEach(out::println);
-      out.println();
-      report.notes().forEach(out::println);
-      out.flush();
+      print(report.table(), report.notes());
       ResultFile.write(json, List.of(ResultFile.json(report)));
       ResultFile.write(markdown, report.markdown());
       return report.ok() ? CommandLine.ExitCode.OK : CommandLine.ExitCode.SOFTWARE;
     }
+  }
+
+  /** Returns whether the names are those of a class folder or jar and a class, and not of ops. */
+  private boolean isJavaKernel(Catalogue known) {
+    return names.size() > 1
+        && known.find(names.getFirst()).isEmpty()
+        && JavaKernelArguments.select(names.getFirst(), names.get(1));
+  }
+
+  private int benchJavaKernel() throws IOException {
+    var kernel = names.get(1);
+    java.refuseOptionsOfOps(kernel, OP_OPTIONS);
+    if (names.size() > 2) {
+      throw usageError(
+          "unexpected argument \"%s\"; give the arguments of %s with --arg"
+              .formatted(names.get(2), kernel));
+    }
+    var launch = java.launch(names.getFirst(), kernel, javaLaunch);
+    var opened = device.open();
+    try (var target = opened.device()) {
+      var out = spec.commandLine().getOut();
+      Machine.of(opened).lines().forEach(out::println);
+      out.flush();
+      var effort = duration.effort(target.capability().isEmulated());
+      var report = JavaKernelBench.run(launch, opened, effort);
+      print(report.table(), report.notes());
+      ResultFile.write(json, List.of(ResultFile.json(report)));
+      ResultFile.write(markdown, report.markdown());
+      return CommandLine.ExitCode.OK;
+    } catch (IllegalArgumentException e) {
+      throw usageError(String.valueOf(e.getMessage()));
+    }
+  }
+
+  private void print(Table table, List<String> notes) {
+    var out = spec.commandLine().getOut();
+    out.println();
+    table.text().forEach(out::println);
+    out.println();
+    notes.forEach(out::println);
+    out.flush();
   }
 
   private int predict(List<Op> ops, String name) throws IOException {
@@ -240,7 +285,12 @@ public final class BenchCommand implements Callable<Integer> {
     }
     var ops = new ArrayList<Op>();
     for (var name : names) {
-      ops.add(known.find(name).orElseThrow(() -> usageError(OpArguments.unknown(known, name))));
+      var op = known.find(name);
+      if (op.isEmpty()) {
+        java.requireBothArguments(name);
+        throw usageError(OpArguments.unknown(known, name));
+      }
+      ops.add(op.get());
     }
     return ops;
   }
@@ -324,17 +374,6 @@ public final class BenchCommand implements Callable<Integer> {
       }
     }
     return opened;
-  }
-
-  private Effort effort(boolean emulated) {
-    try {
-      return new Effort(
-          warmup != null ? warmup : emulated ? 3 : 10,
-          repeat != null ? repeat : emulated ? 5 : 20,
-          minMillis != null ? minMillis : emulated ? 0 : 200);
-    } catch (IllegalArgumentException e) {
-      throw usageError("--warmup, --repeat, --min-time: " + e.getMessage());
-    }
   }
 
   private ParameterException usageError(String sentence) {

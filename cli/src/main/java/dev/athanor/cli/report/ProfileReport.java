@@ -20,10 +20,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * The report of {@code athanor profile}. JSON has the order of the components.
  *
- * @param kernel the kernel variant of the plan
- * @param cost the minimum cost of the op, independent of its implementation
+ * @param kernel the kernel variant of the plan, or the kernel in Java
+ * @param cost the minimum cost of the op, independent of its implementation; null for a kernel in
+ *     Java
  */
-public record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> launches) {
+@JsonInclude(JsonInclude.Include.NON_NULL)
+public record ProfileReport(
+    String kernel, String gpu, Plan.@Nullable Cost cost, List<Launch> launches) {
 
   /**
    * One launch.
