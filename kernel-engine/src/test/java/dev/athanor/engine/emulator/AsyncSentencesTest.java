@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -141,5 +142,27 @@ class AsyncSentencesTest {
             "arrives at the mbarrier at 4096 in phase 1, to which 0 of 1 arrivals and 0 of 0 bytes"
                 + " have come, but no thread has observed the end of the previous phase")
         .endsWith("otherwise a thread that waits for its parity may wait forever");
+  }
+
+  /** Copies that no lane reads for leave zeros, whatever the copy before them read. */
+  @Test
+  void copyThatReadsNothing() {
+    var body =
+        """
+        mul.lo.u32 %r5, %r0, 4;
+        add.u32 %r6, %r2, %r5;
+        setp.ge.u32 %p1, %r0, 0;
+        cp.async.ca.shared.global [%r6], [%rd3], 4, %p1;
+        cp.async.wait_all;
+        ld.shared.u32 %r7, [%r6];
+        st.global.u32 [%rd2], %r7;
+        """;
+    var ones = new int[32];
+    Arrays.fill(ones, 1);
+    for (var timing : AsyncTiming.values()) {
+      assertThat(AsyncKernel.of(32, body).run(AsyncKernel.way(timing), Sanitize.FULL, ones))
+          .as("with %s", timing)
+          .containsOnly(0);
+    }
   }
 }

@@ -26,6 +26,7 @@ final class Definedness {
     this.launch = history.launch;
     this.history = history;
     this.local = new DefinedBytes(32L * launch.geometry.warps() * launch.localBytes);
+    Arrays.fill(copied, -1);
   }
 
   /** A block begins. */
@@ -48,9 +49,6 @@ final class Definedness {
   void check(Access access) {
     var request = access.request();
     boolean copy = access.effect().kind() == MemoryEffect.Kind.COPY;
-    if (access.isCopySource()) {
-      Arrays.fill(copied, -1);
-    }
     Memory last = null;
     DefinedBytes defined = null;
     for (int left = request.mask; left != 0; left &= left - 1) {
@@ -69,6 +67,10 @@ final class Definedness {
       if (request.kind() != MemoryRequest.Kind.LOAD) {
         write(request, lane, defined, copy);
       }
+    }
+    if (copy && request.kind() != MemoryRequest.Kind.LOAD) {
+      // the read of the next copy may be missing, if it is of nothing
+      Arrays.fill(copied, -1);
     }
   }
 
