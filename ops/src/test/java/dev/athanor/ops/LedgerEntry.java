@@ -42,7 +42,7 @@ public record LedgerEntry(
       Pattern.compile("(\\w+)=(\\d+)(?:\\+(\\d+))?:(\\d+)/(\\d+)/(\\d+)");
 
   /** The entry of a kernel, and the faults of its machine code. */
-  record Assembled(LedgerEntry entry, List<String> faults) {}
+  public record Assembled(LedgerEntry entry, List<String> faults) {}
 
   /** ptxas 13 assembles for Turing and later; the compiler of CUDA 12 in JCuda for Volta too. */
   public static Assembler assembler(Target target) {
@@ -51,7 +51,8 @@ public record LedgerEntry(
   }
 
   /** Assembles a kernel for a target. */
-  static Assembled assemble(Assembler assembler, String kernel, Module module, Target target) {
+  public static Assembled assemble(
+      Assembler assembler, String kernel, Module module, Target target) {
     var assembled = MachineCode.of(assembler, module.toString(), target);
     var code = assembled.of(kernel);
     var main =

@@ -22,6 +22,11 @@ public record Layout(List<Long> strides, long first) {
     strides = List.copyOf(strides);
   }
 
+  /** Returns the next offset in bytes at which a dense tensor may start. */
+  public static long aligned(long offset) {
+    return Math.ceilDiv(offset, ALIGNMENT) * ALIGNMENT;
+  }
+
   /** Returns whether kernels can read a tensor with this layout as a dense one. */
   public boolean isDense(Shape shape) {
     if (shape.extents().contains(0L)) {

@@ -58,7 +58,7 @@ public final class PackedPlan implements Plan {
       if (dense.isEmpty()) {
         continue;
       }
-      long offset = Math.ceilDiv(end, Layout.ALIGNMENT) * Layout.ALIGNMENT;
+      long offset = Layout.aligned(end);
       copies.put(name, copy(name, dense, each.getValue(), offset, capability));
       end = Math.addExact(offset, dense.bytes());
     }

@@ -6,6 +6,8 @@ import dev.athanor.ops.attention.backward.AttentionBackward;
 import dev.athanor.ops.attention.decode.AttentionDecode;
 import dev.athanor.ops.attention.decode.CacheAppend;
 import dev.athanor.ops.attention.prefill.Attention;
+import dev.athanor.ops.convolution.ConvolutionOp;
+import dev.athanor.ops.convolution.PoolOp;
 import dev.athanor.ops.expression.ExpressionOps;
 import dev.athanor.ops.indexing.IndexingOps;
 import dev.athanor.ops.linear.dense.LayerNormLinear;
@@ -76,6 +78,10 @@ public final class BuiltInOps implements OpProvider {
           new RopeOp(),
           new NormRopeOp());
 
+  private static final List<Op> CONVOLUTION =
+      List.of(
+          new ConvolutionOp(false), new ConvolutionOp(true), new PoolOp(false), new PoolOp(true));
+
   private static final List<Op> MOVE =
       List.of(
           new TransposeOp(),
@@ -100,6 +106,7 @@ public final class BuiltInOps implements OpProvider {
             QUANT,
             ATTENTION,
             ROW,
+            CONVOLUTION,
             ElementwiseOps.all(),
             ExpressionOps.all(),
             MOVE,

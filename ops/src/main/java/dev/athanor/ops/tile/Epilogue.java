@@ -151,6 +151,16 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
       Optional<GlobalPointer> bias)
       implements EpilogueFunction<Line> {
 
+    /** Returns the epilogue of a matrix whose first column is a column of this one. */
+    public Applied fromColumn(Int first) {
+      return new Applied(
+          epilogue,
+          factor,
+          rows,
+          columns.map(p -> p.plus(first.wide())),
+          bias.map(p -> p.plus(first.wide())));
+    }
+
     @Override
     public boolean isLong() {
       return epilogue.scale == Scale.ROWS_AND_COLUMNS

@@ -124,7 +124,7 @@ record SumStore(
           var inRow = row.plus(place(from));
           var inColumn = column.plus(within);
           to.c()
-              .row(inRow, to.n())
+              .row(inRow, to.leadingDimension())
               .as(unit)
               .storeWhere(inRow.lt(to.m()).and(inColumn.lt(to.n())), inColumn.div(scale), values);
         };

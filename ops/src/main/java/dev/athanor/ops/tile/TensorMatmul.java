@@ -54,12 +54,19 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   /**
    * The result matrix in global memory.
    *
-   * @param c first element; rows are {@code n} elements apart
+   * @param c first element
    * @param m number of rows
    * @param n number of columns
+   * @param leadingDimension distance between rows in elements
    * @param access bytes per store, see {@link Operand#access}
    */
-  public record Destination(GlobalPointer c, Int m, Int n, int access) {}
+  public record Destination(GlobalPointer c, Int m, Int n, Int leadingDimension, int access) {
+
+    /** Returns a dense matrix. */
+    public Destination(GlobalPointer c, Int m, Int n, int access) {
+      this(c, m, n, n, access);
+    }
+  }
 
   /** Returns the first row that this warp computes, within the tile. */
   public Int warpRow() {
@@ -79,7 +86,17 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
    * @param row the first row of the tile in c
    */
   public Producer producerA(Source matrix, Int row) {
-    return new MatrixStaging(k, shared, product.a(), matrix, row, product.tile().threads());
+    var operand = new StagedMatrix(k, product.a(), matrix, row);
+    return producerA(operand, matrix.access());
+  }
+
+  /**
+   * Returns a producer that copies stages of a; zeros outside the operand.
+   *
+   * @param access bytes per access
+   */
+  public Producer producerA(StagedOperand a, int access) {
+    return new MatrixStaging(k, shared, product.a(), access, product.tile().threads(), a);
   }
 
   /**
@@ -88,7 +105,9 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
    * @param column the first column of the tile in c
    */
   public Producer producerB(Source matrix, Int column) {
-    return new MatrixStaging(k, shared, product.b(), matrix, column, product.tile().threads());
+    var operand = new StagedMatrix(k, product.b(), matrix, column);
+    return new MatrixStaging(
+        k, shared, product.b(), matrix.access(), product.tile().threads(), operand);
   }
 
   /** Multiplies the rows and columns of a tile over all of K. */
