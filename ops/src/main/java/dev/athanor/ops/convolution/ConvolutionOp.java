@@ -48,7 +48,7 @@ public final class ConvolutionOp implements SampledOp {
     attributes.add(
         Attribute.integer(
                 "groups", 1, "number of groups of channels, each of which has its own weights")
-            .from(1, Integer.MAX_VALUE));
+            .from(1, Double.POSITIVE_INFINITY));
     attributes.add(
         Attribute.choice(
             "activation",

@@ -59,7 +59,7 @@ record ConvolutionProblem(
               .formatted(weight.shape(), x.type().shape()));
     }
     var filters = new Images(weight, channelsLast);
-    long groups = attributes.integer("groups");
+    long groups = Math.min(attributes.integer("groups"), Integer.MAX_VALUE);
     long first = weight.shape().extent(0);
     long second = filters.channels();
     long channels = transposed ? first : second * groups;

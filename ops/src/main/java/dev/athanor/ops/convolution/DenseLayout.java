@@ -12,6 +12,7 @@ import dev.athanor.ops.move.PermuteOp;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.IntStream;
 
 /**
@@ -44,8 +45,9 @@ record DenseLayout(
       return new DenseLayout(
           Slot.input("x"), Slot.input("weight"), Slot.output("y"), List.of(), List.of(), 0, 0);
     }
-    var x = permuted(inputs.get("x"), toLast(problem), capability);
-    var weight = permuted(inputs.get("weight"), toLast(problem), capability);
+    var x = permuted(Objects.requireNonNull(inputs.get("x")), toLast(problem), capability);
+    var weight =
+        permuted(Objects.requireNonNull(inputs.get("weight")), toLast(problem), capability);
     var shape = problem.withChannelsLast().output();
     var y = permuted(shape, toFirst(problem), capability);
     var ofX = new Slot.Workspace(0);

@@ -50,8 +50,7 @@ record Window(long in, long kernel, long stride, long dilation, long before, lon
     if (values.stream().anyMatch(value -> value > MOST)) {
       throw new OpException.InvalidAttribute(
           name,
-          "attribute \"%s\" is %s; each value must be at most 2^31 - 1025"
-              .formatted(name, values));
+          "attribute \"%s\" is %s; each value must be at most 2^31 - 1025".formatted(name, values));
     }
     return values;
   }

@@ -74,7 +74,7 @@ record WindowVariant(WindowFunction function, int rank) implements Variant {
             .with("yChannel", layout.last ? 1 : pixels)
             .with("xPixel", layout.pixelStride())
             .with("xGroup", layout.channels * layout.channelStride())
-            .with("xImage", layout.groups * layout.channels * layout.pixelsIn())
+            .with("xImage", (long) layout.groups * layout.channels * layout.pixelsIn())
             .with(WindowParameters.arguments(layout.windows));
     var grid = Dim3.of((int) Math.ceilDiv(layout.elements(), THREADS));
     return new Step(this, grid, THREADS, 0, arguments);
