@@ -74,13 +74,13 @@ public final class ConvolutionOp implements SampledOp {
             List.of(
                 new Input(
                     "x",
-                    "[N, C, …]",
+                    Images.SHAPES,
                     ProductDescription.NUMBERS,
                     false,
                     "the images; [N, …, C] with channelsLast"),
                 new Input(
                         "weight",
-                        transposed ? "[C, O/groups, …]" : "[O, C/groups, …]",
+                        weightShapes(transposed),
                         ProductDescription.NUMBERS,
                         false,
                         "the weights; %s with channelsLast"
@@ -116,6 +116,11 @@ public final class ConvolutionOp implements SampledOp {
   @Override
   public OpDescription description() {
     return description;
+  }
+
+  private static String weightShapes(boolean transposed) {
+    var channels = transposed ? "C, O/groups" : "O, C/groups";
+    return "[%1$s, T] or [%1$s, Th, Tw] or [%1$s, Td, Th, Tw]".formatted(channels);
   }
 
   private ConvolutionProblem problem(Map<String, TensorType> inputs, Attributes attributes) {

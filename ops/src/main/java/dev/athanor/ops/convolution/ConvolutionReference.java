@@ -19,8 +19,8 @@ final class ConvolutionReference {
     this.problem = problem;
     x = TensorReader.of(inputs, "x");
     weight = TensorReader.of(inputs, "weight");
-    inX = pixels(Window::in, problem.groups() * problem.channels());
-    inY = pixels(Window::out, problem.groups() * problem.filters());
+    inX = pixels(Window::in, (long) problem.groups() * problem.channels());
+    inY = pixels(Window::out, (long) problem.groups() * problem.filters());
     taps = pixels(Window::kernel, problem.transposed() ? problem.filters() : problem.channels());
   }
 

@@ -19,6 +19,9 @@ record Images(TensorType type, boolean channelsLast) {
       Attribute.flag(
           "channelsLast", "whether channels are the last dimension of all tensors, not the second");
 
+  /** The shapes of x in descriptions. */
+  static final String SHAPES = "[N, C, L] or [N, C, H, W] or [N, C, D, H, W]";
+
   private static final int MOST_DIMENSIONS = 3;
   private static final long MOST = Integer.MAX_VALUE - 1024;
 

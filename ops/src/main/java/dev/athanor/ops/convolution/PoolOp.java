@@ -78,7 +78,7 @@ public final class PoolOp implements SampledOp {
             List.of(
                 new Input(
                     "x",
-                    "[N, C, …]",
+                    Images.SHAPES,
                     ProductDescription.NUMBERS,
                     false,
                     "the images; [N, …, C] with channelsLast")),

@@ -34,7 +34,7 @@ record StagedMatrix(KernelBuilder k, Stage stage, TensorMatmul.Source matrix, In
 
       private int at;
 
-      /** Advances one address from row to row: one per row would take too many registers. */
+      // one address advances from row to row: one per row would take too many registers
       @Override
       public Run at(int below, int right) {
         if (below > at) {
