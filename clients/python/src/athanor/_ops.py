@@ -592,6 +592,61 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["out"]
 
     @method
+    def average_pool(
+        self,
+        x: AnyTensor | Array,
+        *,
+        kernel: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+        dilations: Sequence[int] | None = None,
+        before: Sequence[int] | None = None,
+        after: Sequence[int] | None = None,
+        ceil: bool = False,
+        count_padding: bool = False,
+        channels_last: bool = False,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes the mean of each window, along one to three spatial dimensions.
+
+        y[n, c, p] = the mean of x[n, c, p·stride − before + t·dilation] over the taps t that are in x,
+        added in f32 (f64 for f64); NaN if there are none
+
+        Args:
+            x: [N, C, L] or [N, C, H, W] or [N, C, D, H, W] of f64, f32, f16, bf16: the images; [N, …, C]
+                with channels_last.
+            kernel: for each spatial dimension, the elements of a window; by default those of x (at least
+                1).
+            strides: for each spatial dimension, the distance between windows; 1 if omitted (at least 1).
+            dilations: for each spatial dimension, the distance between the taps of a window; 1 if omitted
+                (at least 1).
+            before: for each spatial dimension, the elements of padding before x; 0 if omitted (at least 0).
+            after: for each spatial dimension, the elements of padding after x; 0 if omitted (at least 0).
+            ceil: whether the last window may end after the padding, if it begins before it (default False).
+            count_padding: whether the positions in the padding count in the divisor (default False).
+            channels_last: whether channels are the last dimension of all tensors, not the second (default
+                False).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: [N, C, …] of the dtype of x: the result; [N, …, C] with channels_last.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "average-pool",
+            {"x": x},
+            {"kernel": kernel, "strides": strides, "dilations": dilations, "before": before, "after": after,
+             "ceil": ceil, "countPadding": count_padding, "channelsLast": channels_last},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def bias_activation(
         self,
         x: AnyTensor | Array,
@@ -861,6 +916,130 @@ class Ops(ABC, Generic[AnyTensor]):
             "concat",
             {**members("x", x)},
             {"axis": axis},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def convolution(
+        self,
+        x: AnyTensor | Array,
+        weight: AnyTensor | Array,
+        bias: AnyTensor | Array | None = None,
+        *,
+        strides: Sequence[int] | None = None,
+        dilations: Sequence[int] | None = None,
+        before: Sequence[int] | None = None,
+        after: Sequence[int] | None = None,
+        groups: int = 1,
+        activation: Literal["none", "relu", "gelu", "gelu-tanh", "silu"] = "none",
+        channels_last: bool = False,
+        precision: Literal["ieee", "tf32"] = "ieee",
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a convolution along one to three spatial dimensions, adds a bias and applies an activation function.
+
+        y[n, o, p] = activation(Σ x[n, c, p·stride − before + t·dilation] · weight[o, c, t] + bias[o]) over
+        the channels c of the group of o and the taps t, accumulated in f32, or in f64 for f64 inputs; x is
+        0 in the padding. y has ⌊(before + I + after − (T − 1)·dilation − 1)/stride⌋ + 1 elements along a
+        dimension
+
+        Args:
+            x: [N, C, L] or [N, C, H, W] or [N, C, D, H, W] of f64, f32, f16, bf16: the images; [N, …, C]
+                with channels_last.
+            weight: [O, C/groups, T] or [O, C/groups, Th, Tw] or [O, C/groups, Td, Th, Tw] of f64, f32, f16,
+                bf16: the weights; [O, …, C/groups] with channels_last; same dtype as x.
+            bias: [O] of f64, f32, f16, bf16 (optional): the bias of each channel of y; same dtype as x.
+            strides: for each spatial dimension, the distance between windows; 1 if omitted (at least 1).
+            dilations: for each spatial dimension, the distance between the taps of a window; 1 if omitted
+                (at least 1).
+            before: for each spatial dimension, the elements of padding before x; 0 if omitted (at least 0).
+            after: for each spatial dimension, the elements of padding after x; 0 if omitted (at least 0).
+            groups: number of groups of channels, each of which has its own weights (default 1; at least 1).
+            activation: activation function, applied after the bias (default none).
+            channels_last: whether channels are the last dimension of all tensors, not the second (default
+                False).
+            precision: precision of f32 factors. ieee: full f32. tf32: rounded to 11 significant bits, for
+                tensor cores (default ieee).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: [N, O, …] of the dtype of x: the result; [N, …, O] with channels_last.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "convolution",
+            {"x": x, "weight": weight, "bias": bias},
+            {"strides": strides, "dilations": dilations, "before": before, "after": after, "groups": groups,
+             "activation": activation, "channelsLast": channels_last, "precision": precision},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def convolution_transpose(
+        self,
+        x: AnyTensor | Array,
+        weight: AnyTensor | Array,
+        bias: AnyTensor | Array | None = None,
+        *,
+        strides: Sequence[int] | None = None,
+        dilations: Sequence[int] | None = None,
+        before: Sequence[int] | None = None,
+        after: Sequence[int] | None = None,
+        output_padding: Sequence[int] | None = None,
+        groups: int = 1,
+        activation: Literal["none", "relu", "gelu", "gelu-tanh", "silu"] = "none",
+        channels_last: bool = False,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes a transposed convolution along one to three spatial dimensions, adds a bias and applies an activation function.
+
+        y[n, o, p] = activation(Σ x[n, c, i] · weight[c, o, t] + bias[o]) over the channels c of the group
+        of o and the positions i and taps t with p = i·stride − before + t·dilation along each dimension,
+        accumulated in f32, or in f64 for f64 inputs; y has (I − 1)·stride + (T − 1)·dilation + 1 +
+        output_padding − before − after elements along a dimension
+
+        Args:
+            x: [N, C, L] or [N, C, H, W] or [N, C, D, H, W] of f64, f32, f16, bf16: the images; [N, …, C]
+                with channels_last.
+            weight: [C, O/groups, T] or [C, O/groups, Th, Tw] or [C, O/groups, Td, Th, Tw] of f64, f32, f16,
+                bf16: the weights; [C, …, O/groups] with channels_last; same dtype as x.
+            bias: [O] of f64, f32, f16, bf16 (optional): the bias of each channel of y; same dtype as x.
+            strides: for each spatial dimension, the distance between windows; 1 if omitted (at least 1).
+            dilations: for each spatial dimension, the distance between the taps of a window; 1 if omitted
+                (at least 1).
+            before: for each spatial dimension, the elements of padding before x; 0 if omitted (at least 0).
+            after: for each spatial dimension, the elements of padding after x; 0 if omitted (at least 0).
+            output_padding: for each spatial dimension, the elements that y has more at its end; 0 if
+                omitted (at least 0).
+            groups: number of groups of channels, each of which has its own weights (default 1; at least 1).
+            activation: activation function, applied after the bias (default none).
+            channels_last: whether channels are the last dimension of all tensors, not the second (default
+                False).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: [N, O, …] of the dtype of x: the result; [N, …, O] with channels_last.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "convolution-transpose",
+            {"x": x, "weight": weight, "bias": bias},
+            {"strides": strides, "dilations": dilations, "before": before, "after": after, "outputPadding":
+             output_padding, "groups": groups, "activation": activation, "channelsLast": channels_last},
             ["y"],
             out,
             timeout,
@@ -2341,6 +2520,59 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout,
         )
         return outputs["c"]
+
+    @method
+    def max_pool(
+        self,
+        x: AnyTensor | Array,
+        *,
+        kernel: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+        dilations: Sequence[int] | None = None,
+        before: Sequence[int] | None = None,
+        after: Sequence[int] | None = None,
+        ceil: bool = False,
+        channels_last: bool = False,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes the maximum of each window, along one to three spatial dimensions.
+
+        y[n, c, p] = the maximum of x[n, c, p·stride − before + t·dilation] over the taps t that are in x;
+        NaN if one is NaN, and −∞ if there are none
+
+        Args:
+            x: [N, C, L] or [N, C, H, W] or [N, C, D, H, W] of f64, f32, f16, bf16: the images; [N, …, C]
+                with channels_last.
+            kernel: for each spatial dimension, the elements of a window; by default those of x (at least
+                1).
+            strides: for each spatial dimension, the distance between windows; 1 if omitted (at least 1).
+            dilations: for each spatial dimension, the distance between the taps of a window; 1 if omitted
+                (at least 1).
+            before: for each spatial dimension, the elements of padding before x; 0 if omitted (at least 0).
+            after: for each spatial dimension, the elements of padding after x; 0 if omitted (at least 0).
+            ceil: whether the last window may end after the padding, if it begins before it (default False).
+            channels_last: whether channels are the last dimension of all tensors, not the second (default
+                False).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: [N, C, …] of the dtype of x: the result; [N, …, C] with channels_last.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "max-pool",
+            {"x": x},
+            {"kernel": kernel, "strides": strides, "dilations": dilations, "before": before, "after": after,
+             "ceil": ceil, "channelsLast": channels_last},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
 
     @method
     def maximum(
