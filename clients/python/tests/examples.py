@@ -184,11 +184,31 @@ def examples() -> dict[str, Example]:
         "swiglu": Example((x, y), (x * sigmoid(x) * y,)),
         "tanh": Example((x,), (np.tanh(x),)),
         "transpose": Example((x,), (x.T,), {}, 0),
+        **windows(),
         **expressions(),
         **copies(),
         **indexing(),
         **ranks(),
         **sampling(),
+    }
+
+
+def windows() -> dict[str, Example]:
+    """Returns examples of convolutions and pools."""
+    x, weight, bias = random(2, 3, 6, 5), random(4, 3, 2, 3), random(4)
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 0), (1, 1)))
+    patches = np.lib.stride_tricks.sliding_window_view(padded, (2, 3), (2, 3))
+    convolved = np.einsum("nchwrs,ocrs->nohw", patches, weight) + bias[:, None, None]
+    filters = random(3, 4, 2, 2)
+    spread = np.einsum("nchw,cors->nohrws", x, filters).reshape(2, 4, 12, 10)
+    pairs = x[..., :4].reshape(2, 3, 3, 2, 2, 2)
+    return {
+        "average_pool": Example((x,), (x.mean((2, 3), keepdims=True),)),
+        "convolution": Example((x, weight, bias), (convolved,), {"before": [1, 1], "after": [0, 1]}, 1e-4),
+        "convolution_transpose": Example((x, filters), (spread,), {"strides": [2, 2]}, 1e-4),
+        "max_pool": Example(
+            (x[..., :4].copy(),), (pairs.max((3, 5)),), {"kernel": [2, 2], "strides": [2, 2]}, 0
+        ),
     }
 
 

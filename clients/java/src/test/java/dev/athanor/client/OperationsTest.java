@@ -104,6 +104,24 @@ class OperationsTest {
     EXAMPLES.put(
         "attention-decode",
         o -> near(o.attentionDecode(q, q, q, HostTensor.of(new int[] {1})), 1, 0));
+    var image = HostTensor.of(new float[] {1, 2, 3, 4}, 1, 1, 4);
+    var taps = HostTensor.of(new float[] {1, 10}, 1, 1, 2);
+    EXAMPLES.put("average-pool", o -> near(o.averagePool(image, p -> p.kernel(2)), 1.5, 2.5, 3.5));
+    EXAMPLES.put("convolution", o -> near(o.convolution(image, taps, p -> p.strides(2)), 21, 43));
+    EXAMPLES.put(
+        "convolution-transpose",
+        o ->
+            near(
+                o.convolutionTranspose(image, taps, p -> p.strides(2)),
+                1,
+                10,
+                2,
+                20,
+                3,
+                30,
+                4,
+                40));
+    EXAMPLES.put("max-pool", o -> near(o.maxPool(image, p -> p.kernel(2).after(1)), 2, 3, 4, 4));
     EXAMPLES.put(
         "bias-activation",
         o -> near(o.biasActivation(row, f32(1, -9), p -> p.activation(Activation.RELU)), 4, 0));
