@@ -1,8 +1,8 @@
 package dev.athanor.ops.attention;
 
 import dev.athanor.engine.device.Capability;
-import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.tile.TensorTile.Instruction;
 import dev.athanor.ops.tile.TileScheduler;
 import dev.athanor.ops.tile.TileScheduler.Order;
 
@@ -29,18 +29,9 @@ public record Tile(Unit unit, int rows, int columns, int warpRows, int across) {
     /** {@code mma.sync.m16n8k16}. */
     TENSOR;
 
-    /**
-     * Returns the unit for a dtype: tensor cores for 16-bit elements, unless the device replaces
-     * their {@code mma.sync} by exchanges between lanes and FMA instructions, which is slower than
-     * FMA instructions alone and many times the code.
-     */
+    /** Returns the unit for a dtype: tensor cores for 16-bit elements if the device has them. */
     public static Unit of(DType dtype, Capability device) {
-      boolean multiplies =
-          switch (dtype) {
-            case F16 -> device.target().canRun(Target.SM_75);
-            case BF16 -> device.target().canRun(Target.SM_80);
-            default -> false;
-          };
+      boolean multiplies = dtype.bytes() == 2 && Instruction.isNative(dtype, device);
       return multiplies ? TENSOR : FMA;
     }
   }

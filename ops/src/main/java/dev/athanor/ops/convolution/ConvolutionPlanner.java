@@ -16,6 +16,7 @@ import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Operand;
 import dev.athanor.ops.tile.Shares;
 import dev.athanor.ops.tile.SplitVariant;
+import dev.athanor.ops.tile.TensorTile.Instruction;
 import dev.athanor.ops.tile.TilePlanner;
 import dev.athanor.ops.tile.TileProduct;
 import java.util.ArrayList;
@@ -100,6 +101,13 @@ final class ConvolutionPlanner {
     }
     if (!problem.onTensorCores()) {
       candidates.refuse("tensor cores", problem.dtype().text() + " uses CUDA cores");
+      return;
+    }
+    if (Instruction.ofWarp(problem.dtype(), device) == Instruction.MMA
+        && !Instruction.isNative(problem.dtype(), device)) {
+      candidates.refuse(
+          "tensor cores",
+          "%s uses CUDA cores on %s".formatted(problem.dtype().text(), device.target()));
       return;
     }
     var layout = DenseLayout.of(problem, inputs, device);

@@ -54,6 +54,15 @@ public record TensorTile(
       return factors == DType.F16 && isOpaque ? WMMA : MMA;
     }
 
+    /**
+     * Returns whether the device has {@code mma.sync} for 16-bit factors, or f32 rounded to tf32.
+     * Otherwise exchanges between lanes and FMA instructions replace it, which are slower than FMA
+     * instructions alone and many times the code.
+     */
+    public static boolean isNative(DType factors, Capability device) {
+      return device.target().canRun(factors == DType.F16 ? Target.SM_75 : Target.SM_80);
+    }
+
     /** Returns the name in PTX. */
     public String text() {
       return name().toLowerCase(Locale.ROOT);
