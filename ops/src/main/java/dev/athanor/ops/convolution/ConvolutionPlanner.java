@@ -36,6 +36,15 @@ final class ConvolutionPlanner {
 
   private static final int REGISTERS = 64;
 
+  /**
+   * Instructions of a thread per run of the patch matrix, besides those of a run of a matrix: its
+   * address and its bit. Source: machine code, as for those per stage.
+   */
+  private static final double RUN_INSTRUCTIONS = 4;
+
+  /** Instructions of a thread per stage that is not inside a tap, to find its tap. */
+  private static final double STAGE_INSTRUCTIONS = 25;
+
   private final ConvolutionProblem problem;
   private final Map<String, TensorType> inputs;
   private final Capability device;
@@ -110,63 +119,107 @@ final class ConvolutionPlanner {
           "%s uses CUDA cores on %s".formatted(problem.dtype().text(), device.target()));
       return;
     }
-    var layout = DenseLayout.of(problem, inputs, device);
+    implicit(DenseLayout.of(problem, inputs, device));
+    DenseLayout.padded(problem, inputs, device).ifPresent(this::implicit);
+  }
+
+  private void implicit(DenseLayout layout) {
+    var dense = layout.problem();
     var tiles =
         new TilePlanner(
-            Math.toIntExact(problem.images() * problem.pixelsOut()),
-            problem.filters(),
-            problem.depth(),
-            problem.groups(),
-            Operand.of(problem.dtype(), false, problem.channels()),
-            Operand.of(problem.dtype(), true, problem.depth()),
+            pixels(),
+            dense.filters(),
+            dense.depth(),
+            dense.groups(),
+            Operand.of(dense.dtype(), false, dense.channels()),
+            Operand.of(dense.dtype(), true, dense.depth()),
             device);
-    var suffix = layout.before().isEmpty() ? "" : "_transposed";
-    for (var product : tiles.tiles(candidates, each -> variant(tiles, each).name() + suffix)) {
-      whole(tiles, product, layout, suffix);
-      if (problem.groups() == 1) {
-        split(tiles, product, layout, suffix);
+    var implicit = new Implicit(tiles, layout);
+    for (var product :
+        tiles.tiles(candidates, each -> implicit.variant(each).name() + layout.suffix())) {
+      whole(implicit, product);
+      if (dense.groups() == 1) {
+        split(implicit, product);
       }
     }
   }
 
-  private ImplicitVariant variant(TilePlanner tiles, TileProduct product) {
-    return new ImplicitVariant(
-        product.tile(),
-        tiles.a(),
-        tiles.b(),
-        problem.windows().size(),
-        problem.channels() % product.tile().k() == 0,
-        Optional.of(problem.epilogue()),
-        Operand.access(problem.filters(), problem.dtype()));
+  /** Returns the pixels of all images of y. */
+  private int pixels() {
+    return Math.toIntExact(problem.images() * problem.pixelsOut());
   }
 
-  private Arguments arguments(DenseLayout layout, Slot y) {
-    return Arguments.NONE
-        .with("x", layout.x())
-        .with("weight", layout.weight())
-        .with("y", y)
-        .with("pixels", Math.toIntExact(problem.images() * problem.pixelsOut()))
-        .with("filters", problem.filters())
-        .with("depth", problem.depth())
-        .with("channels", problem.channels())
-        .with("xPixel", problem.groups() * problem.channels())
-        .with("yPixel", problem.groups() * problem.filters())
-        .with("xImage", (long) problem.groups() * problem.channels() * problem.pixelsIn())
-        .with(WindowParameters.arguments(problem.windows()));
+  /** The products on tensor cores of tensors with a layout. */
+  private record Implicit(TilePlanner tiles, DenseLayout layout) {
+
+    ImplicitVariant variant(TileProduct product) {
+      var problem = layout.problem();
+      return new ImplicitVariant(
+          product.tile(),
+          tiles.a(),
+          tiles.b(),
+          problem.windows().size(),
+          problem.channels() % product.tile().k() == 0,
+          Optional.of(problem.epilogue()),
+          Operand.access(problem.filters(), problem.dtype()));
+    }
+
+    /**
+     * Returns the work of a block: that of a dense product, and the search for taps.
+     *
+     * @param stages number of stages that it multiplies
+     * @param out the dtype that it stores
+     */
+    BlockWork work(TileProduct product, int stages, DType out) {
+      var dense = tiles.work(product, stages, out);
+      var variant = variant(product);
+      if (variant.wholeTaps()) {
+        return dense;
+      }
+      double searching = variant.runs() * RUN_INSTRUCTIONS + STAGE_INSTRUCTIONS;
+      double busy =
+          stages * Machine.of(tiles.device()).issueCycles(product.tile().warps() * searching);
+      return new BlockWork(
+          dense.threads(),
+          dense.registers(),
+          dense.sharedBytes(),
+          dense.busy() + busy,
+          dense.stalls(),
+          dense.bytes(),
+          dense.bytesInFlight());
+    }
+
+    Arguments arguments(Slot y) {
+      var problem = layout.problem();
+      return Arguments.NONE
+          .with("x", layout.x())
+          .with("weight", layout.weight())
+          .with("y", y)
+          .with("pixels", tiles.m())
+          .with("filters", problem.filters())
+          .with("depth", problem.depth())
+          .with("channels", problem.channels())
+          .with("xPixel", problem.groups() * problem.channels())
+          .with("yPixel", problem.groups() * problem.filters())
+          .with("xImage", (long) problem.groups() * problem.channels() * problem.pixelsIn())
+          .with(WindowParameters.arguments(problem.windows()));
+    }
   }
 
   /** Offers a kernel in which a block computes all of K for its tile. */
-  private void whole(TilePlanner tiles, TileProduct product, DenseLayout layout, String suffix) {
-    var variant = variant(tiles, product);
+  private void whole(Implicit implicit, TileProduct product) {
+    var tiles = implicit.tiles;
+    var layout = implicit.layout;
+    var variant = implicit.variant(product);
     long blocks = tiles.blocks(product.tile());
-    var work = tiles.work(product, tiles.stages(product.tile()), problem.dtype());
-    var arguments = arguments(layout, layout.y()).with(problem.epilogue().arguments(1));
+    var work = implicit.work(product, tiles.stages(product.tile()), problem.dtype());
+    var arguments = implicit.arguments(layout.y()).with(problem.epilogue().arguments(1));
     var steps = new ArrayList<>(layout.before());
     steps.add(step(variant, Dim3.of((int) blocks), arguments));
     steps.addAll(layout.after());
     candidates.offer(
-        variant.name() + suffix,
-        variant.order(problem.epilogue()),
+        variant.name() + layout.suffix(),
+        variant.order(problem.epilogue()) + layout.padding(),
         layout.microseconds(machine) + machine.microseconds(blocks, work, bytes),
         "%d blocks, %d per multiprocessor".formatted(blocks, machine.resident(work)),
         steps,
@@ -179,16 +232,18 @@ final class ConvolutionPlanner {
   }
 
   /** Offers a split-K kernel, whose partial sums a second launch adds. */
-  private void split(TilePlanner tiles, TileProduct product, DenseLayout layout, String suffix) {
+  private void split(Implicit implicit, TileProduct product) {
+    var tiles = implicit.tiles;
+    var layout = implicit.layout;
     var tile = product.tile();
     long blocks = tiles.blocks(tile);
-    ToDoubleFunction<Shares> microseconds = shares -> microseconds(tiles, product, shares);
+    ToDoubleFunction<Shares> microseconds = shares -> microseconds(implicit, product, shares);
     var found = Shares.cheapest(tiles.stages(tile), blocks, device, microseconds);
     if (found.isEmpty()) {
       return;
     }
     var shares = found.get();
-    var whole = variant(tiles, product);
+    var whole = implicit.variant(product);
     var first =
         new ImplicitVariant(
             tile,
@@ -207,10 +262,10 @@ final class ConvolutionPlanner {
         step(
             first,
             new Dim3((int) blocks, shares.count(), 1),
-            arguments(layout, sums).with("share", shares.stages() * tile.k())));
+            implicit.arguments(sums).with("share", shares.stages() * tile.k())));
     steps.add(second.step(sums, layout.y(), tiles.m(), tiles.n(), blocks, shares.count(), 1));
     steps.addAll(layout.after());
-    var name = first.name() + shares.count() + suffix;
+    var name = first.name() + shares.count() + layout.suffix();
     candidates.offer(
         name,
         layout.microseconds(machine) + microseconds.applyAsDouble(shares),
@@ -219,10 +274,11 @@ final class ConvolutionPlanner {
         layout.workspaceBytes() + SplitVariant.workspaceBytes(tile, blocks * shares.count()));
   }
 
-  private double microseconds(TilePlanner tiles, TileProduct product, Shares shares) {
+  private double microseconds(Implicit implicit, TileProduct product, Shares shares) {
+    var tiles = implicit.tiles;
     var tile = product.tile();
     long blocks = tiles.blocks(tile);
-    var work = tiles.work(product, shares.stages(), DType.F32);
+    var work = implicit.work(product, shares.stages(), DType.F32);
     return machine.microseconds(blocks * shares.count(), work, bytes)
         + machine.sum(
             (double) SplitVariant.workspaceBytes(tile, blocks * shares.count()),

@@ -171,10 +171,14 @@ record ConvolutionProblem(
     return dtype == DType.F16 || dtype == DType.BF16 || tf32;
   }
 
-  /** Returns the same convolution of tensors with channels last. */
-  ConvolutionProblem withChannelsLast() {
+  /**
+   * Returns the same convolution of tensors with channels last.
+   *
+   * @param all channels of x in a group, of which those that this has not are zeros
+   */
+  ConvolutionProblem withChannelsLast(int all) {
     return new ConvolutionProblem(
-        dtype, images, groups, channels, filters, windows, true, transposed, tf32, epilogue);
+        dtype, images, groups, all, filters, windows, true, transposed, tf32, epilogue);
   }
 
   /** Returns the layout of a launch with one thread per element. */

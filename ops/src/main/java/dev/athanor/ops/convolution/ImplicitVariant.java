@@ -44,9 +44,17 @@ record ImplicitVariant(
     return TileProduct.of(tile, x, weight, Factors.PLAIN);
   }
 
+  private Division division() {
+    return Division.of(product().a(), x.access(), tile.threads());
+  }
+
+  /** Returns the number of runs of x that a thread copies per stage. */
+  int runs() {
+    return division().firsts().size();
+  }
+
   private PatchMatrix.Table table() {
-    var division = Division.of(product().a(), x.access(), tile.threads());
-    return new PatchMatrix.Table(division, tile.threads(), wholeTaps);
+    return new PatchMatrix.Table(division(), tile.threads(), wholeTaps);
   }
 
   /** Returns the dynamic shared memory of a block besides the table. */

@@ -37,8 +37,12 @@ record CopyPlanner(
     Map<String, TensorType> outputs,
     List<Region> regions) {
 
-  /** Minimum number of rows of x for which tiles are used: with fewer, a tile is almost empty. */
-  private static final int MIN_ROWS = 3;
+  /**
+   * Minimum number of rows of x for which tiles are used: with fewer, most of a tile is empty. For
+   * three rows of f16, the emulator predicts 141 µs on an H200 where the elementwise kernel takes
+   * 5.
+   */
+  private static final int MIN_ROWS = 8;
 
   /**
    * Minimum number of columns of x for which tiles are used: with fewer, reading a sector again for

@@ -97,19 +97,17 @@ class SimtAttentionTest {
         .flatMap(op -> Stream.of(DType.F16, DType.BF16).map(dtype -> Arguments.of(op, dtype)));
   }
 
-  /**
-   * Runs each kernel of all cases once, and the first kernel of each case; quick cases normally.
-   */
+  /** Runs each kernel of all cases once, and the first kernel of each case. */
   @ParameterizedTest
   @MethodSource("opsAndDTypes")
+  @Tag(TestTier.THOROUGH_TAG)
   void kernelsMatchTheReference(String name, DType dtype) {
     var op = Runner.op(name);
     var options = EmulatorOptions.DEFAULT.withTarget(VOLTA).withSanitize(Sanitize.FULL);
-    boolean quick = TestTier.current() == TestTier.QUICK;
     var kernels = new HashSet<String>();
     try (var device = new EmulatedDevice(options)) {
       var loaded = new KernelCache(device);
-      for (var each : op.cases(new SplittableRandom(TestTier.seed()), quick)) {
+      for (var each : op.cases(new SplittableRandom(TestTier.seed()), false)) {
         if (Tensors.get(each.inputs(), "q").type().dtype() != dtype) {
           continue;
         }
