@@ -22,8 +22,9 @@ from .onnx_node import Node, Operator, array
 from .onnx_products import PRODUCTS
 from .onnx_rows import ROWS
 from .onnx_shapes import METADATA, SHAPES
+from .onnx_windows import WINDOWS
 
-RUN: dict[str, Operator] = {**ELEMENTWISE, **SHAPES, **METADATA, **ROWS, **PRODUCTS}
+RUN: dict[str, Operator] = {**ELEMENTWISE, **SHAPES, **METADATA, **ROWS, **PRODUCTS, **WINDOWS}
 
 # The expected results of these dtypes are rounded at every step.
 TWO_ULPS = {"float16": 2**-9, "bfloat16": 2**-6}
@@ -44,8 +45,8 @@ FAMILIES = {
     "matrix products": "MatMul Gemm Einsum MatMulInteger QLinearMatMul Det AffineGrid",
     "attention": "Attention FlexAttention LinearAttention RotaryEmbedding",
     "convolution, pooling, images": "Conv ConvInteger ConvTranspose QLinearConv DeformConv CausalConvWithState "
-    "AveragePool MaxPool LpPool MaxUnpool GlobalAveragePool GlobalMaxPool Col2Im Resize GridSample RoiAlign "
-    "ImageDecoder",
+    "AveragePool MaxPool LpPool MaxUnpool GlobalAveragePool GlobalMaxPool GlobalLpPool Col2Im Resize "
+    "GridSample RoiAlign ImageDecoder",
     "signal": "DFT STFT MelWeightMatrix HannWindow HammingWindow BlackmanWindow",
     "training and random": "Adagrad Adam Momentum Dropout Bernoulli",
     "recurrent, control, sequences": "RNN GRU LSTM If Loop Scan SequenceInsert SequenceMap SplitToSequence "
