@@ -14,7 +14,7 @@ import numpy as np
 
 import athanor
 
-from . import live, models
+from . import convolutional, live, models
 from .test_package import PROJECT
 
 DOCUMENT = PROJECT / "../../docs/models.md"
@@ -108,6 +108,10 @@ class ModelsTest(unittest.TestCase):
             models.Lora(),
             models.Retrieval(),
             models.Sampling(),
+            convolutional.ResNet(),
+            convolutional.Patches(),
+            convolutional.Whisper(),
+            convolutional.UNet(),
         )
         for block in blocks:
             (result,) = self.run_once(block, self.load(block))
