@@ -51,7 +51,7 @@ public final class MaxPool {
   }
 
   static Op op() {
-    return KernelOp.named("max-pool")
+    return KernelOp.named("row-max-pool")
         .summary("Computes the maximum of each window of a row.")
         .formula("y[r, p] = max x[r, window · p + i] for i < window")
         .kernel(DType.I32, Kernels.of(MaxPool::maxPool))

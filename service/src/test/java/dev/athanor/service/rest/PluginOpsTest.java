@@ -54,7 +54,8 @@ class PluginOpsTest {
 
   private static final List<Target> TARGETS = List.of(Target.SM_80, Target.SM_89, Target.SM_90);
   private static final List<String> NAMES =
-      List.of("clip", "log-softmax", "squared-distances", "row-softmax", "max-pool", "column-sum");
+      List.of(
+          "clip", "log-softmax", "squared-distances", "row-softmax", "row-max-pool", "column-sum");
   private static final Capability DEVICE = OpProfile.capability(Gpu.H200);
 
   @TempDir private static Path folder;

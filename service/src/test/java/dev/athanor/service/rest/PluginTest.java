@@ -134,7 +134,7 @@ class PluginTest {
             """
             {"inputs": {"x": {"dtype": "i32", "shape": [2, 5], "data": [1, 2, 4, 3, 9, -8, -7, -5, -6, 9]}}}
             """)
-        .post("/ops/max-pool")
+        .post("/ops/row-max-pool")
         .then()
         .statusCode(200)
         .body("outputs.y.shape", equalTo(List.of(2, 2)))
@@ -191,11 +191,11 @@ class PluginTest {
         .statusCode(200)
         .body(
             "ops.name",
-            hasItems("clip", "log-softmax", "squared-distances", "row-softmax", "max-pool"))
+            hasItems("clip", "log-softmax", "squared-distances", "row-softmax", "row-max-pool"))
         .body("ops.name", hasItem("matmul"));
     assertThat(given().get("/openapi.yaml").asString())
         .contains("/ops/clip:", "y = min(max(x, low), high)")
-        .contains("/ops/max-pool:", "y[r, p] = max x[r, window · p + i] for i < window");
+        .contains("/ops/row-max-pool:", "y[r, p] = max x[r, window · p + i] for i < window");
   }
 
   @Test
