@@ -42,6 +42,9 @@ final class ConvolutionPlanner {
    */
   private static final double RUN_INSTRUCTIONS = 4;
 
+  /** Maximum taps of a window on tensor cores: with more, no table of them fits shared memory. */
+  private static final int MOST_TAPS = 2048;
+
   /** Instructions of a thread per stage that is not inside a tap, to find its tap. */
   private static final double STAGE_INSTRUCTIONS = 25;
 
@@ -117,6 +120,13 @@ final class ConvolutionPlanner {
       candidates.refuse(
           "tensor cores",
           "%s uses CUDA cores on %s".formatted(problem.dtype().text(), device.target()));
+      return;
+    }
+    if (problem.taps() > MOST_TAPS || problem.reach() > Integer.MAX_VALUE) {
+      candidates.refuse(
+          "tensor cores",
+          "a window has %d taps, up to %.0f elements of x apart; tensor cores take %d taps and 2^31 - 1 elements"
+              .formatted(problem.taps(), problem.reach(), MOST_TAPS));
       return;
     }
     implicit(DenseLayout.of(problem, inputs, device));

@@ -151,6 +151,15 @@ record ConvolutionProblem(
     return (int) Window.product(windows, Window::kernel);
   }
 
+  /** Returns the distance from the first to the last tap, in elements of x with channels last. */
+  double reach() {
+    double pixels = 0;
+    for (var window : windows) {
+      pixels = pixels * window.in() + window.span() - 1;
+    }
+    return pixels * groups * channels;
+  }
+
   /** Returns the number of pixels of an image of x. */
   int pixelsIn() {
     return (int) Window.product(windows, Window::in);

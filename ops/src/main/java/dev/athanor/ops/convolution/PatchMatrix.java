@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
 final class PatchMatrix implements StagedOperand {
 
   /** A first position so far outside of x that no tap is inside. */
-  private static final int OUTSIDE = Integer.MIN_VALUE / 2;
+  private static final int OUTSIDE = Integer.MIN_VALUE;
 
   /**
    * A row that this thread reads.

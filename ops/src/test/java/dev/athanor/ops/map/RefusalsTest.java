@@ -162,10 +162,10 @@ class RefusalsTest {
             + " 2147483648 exceeds the maximum of 2^31 - 1025");
     assertRejected(
         "transpose",
-        Map.of("x", f32(3, 1L << 31)),
+        Map.of("x", f32(8, 1L << 31)),
         Map.of(),
         OpException.TooLarge.class,
-        "input \"x\" has shape [3, 2147483648]; the kernel uses 32-bit indices, and"
+        "input \"x\" has shape [8, 2147483648]; the kernel uses 32-bit indices, and"
             + " 2147483648 exceeds the maximum of 2^31 - 1025");
   }
 
