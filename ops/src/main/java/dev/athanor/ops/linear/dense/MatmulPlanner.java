@@ -32,6 +32,9 @@ final class MatmulPlanner {
       TensorPlanner.offer(computed, device, candidates);
       return candidates.plans(outputs, problem.cost());
     }
+    if (!SimtPlanner.usesTensorCores(computed, device)) {
+      return candidates.plans(outputs, problem.cost());
+    }
     // a tiny product leaves most of a tile empty, but has the order of products of more rows
     var tiles = new Candidates("product of " + problem.dtype().text(), device);
     TensorPlanner.offer(computed, device, tiles);

@@ -10,6 +10,7 @@ import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.ProductParameters;
+import dev.athanor.ops.linear.simt.SimtPlanner;
 import dev.athanor.ops.tile.Operand;
 import dev.athanor.ops.tile.Shares;
 import dev.athanor.ops.tile.SplitVariant;
@@ -35,6 +36,12 @@ record TensorPlanner(
   static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
     if (!problem.onTensorCores()) {
       candidates.refuse("tensor cores", problem.dtype().text() + " uses CUDA cores");
+      return;
+    }
+    if (!SimtPlanner.usesTensorCores(problem, capability)) {
+      candidates.refuse(
+          "tensor cores",
+          "%s uses CUDA cores on %s".formatted(problem.dtype().text(), capability.target()));
       return;
     }
     of(problem, Padding.none(problem), capability, candidates).offer();

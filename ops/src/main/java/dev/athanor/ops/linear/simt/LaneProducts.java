@@ -30,7 +30,7 @@ final class LaneProducts extends SimtPart {
 
   LaneProducts(KernelBuilder k, SimtVariant variant, ProductParameters problem) {
     super(k, variant, problem);
-    group = VECTOR_BYTES / variant.product().dtype().bytes();
+    group = VECTOR_BYTES / variant.product().sumType().bytes();
     int across = tile.n() / (WIDTH * tile.partN());
     var row = first(k.warp().div(across), k.lane().div(WIDTH), HEIGHT * tile.partM());
     var column = first(k.warp().rem(across), k.lane().rem(WIDTH), WIDTH * tile.partN());

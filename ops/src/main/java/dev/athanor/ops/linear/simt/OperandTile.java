@@ -13,7 +13,8 @@ import java.util.function.Consumer;
 
 /**
  * The tile of a or b in a stage of a block, with K as the row index. Threads load it through
- * registers into shared memory, in chunks of adjacent elements of the stored matrix.
+ * registers, where elements are widened, into shared memory, in chunks of adjacent elements of the
+ * stored matrix.
  */
 final class OperandTile {
 
@@ -34,7 +35,11 @@ final class OperandTile {
    */
   private final boolean kIsRow;
 
+  /** The type of the elements in global memory. */
   private final Type type;
+
+  /** The type of the elements in shared memory, that of the sums. */
+  private final Type widened;
 
   /** Elements per chunk. */
   private final int elements;
@@ -71,6 +76,7 @@ final class OperandTile {
     this.ld = ld;
     this.kIsRow = kIsRow;
     this.type = matrix.element();
+    this.widened = variant.product().sumType();
     this.elements = access / type.bytes();
     this.depth = variant.tile().k();
     this.extent = extent;
@@ -117,12 +123,12 @@ final class OperandTile {
 
   /** Returns the bytes of the tile in shared memory. */
   int bytes() {
-    return depth * pitch() * type.bytes();
+    return depth * pitch() * widened.bytes();
   }
 
   /** Returns the tile at a byte of shared memory. */
   SharedTile at(SharedTile shared, Int offset) {
-    return shared.at(offset, type, depth, extent, pitch());
+    return shared.at(offset, widened, depth, extent, pitch());
   }
 
   private int pitch() {
@@ -147,7 +153,7 @@ final class OperandTile {
   }
 
   private int sector() {
-    return SECTOR_BYTES / type.bytes();
+    return Math.min(SECTOR_BYTES / type.bytes(), depth);
   }
 
   /** Returns the number of threads per sector of a transposed matrix. */
@@ -189,7 +195,8 @@ final class OperandTile {
     return to -> stores.forEach(store -> store.accept(to));
   }
 
-  private void store(SharedTile to, Int alongK, Int alongC, List<Value> chunk) {
+  private void store(SharedTile to, Int alongK, Int alongC, List<Value> loaded) {
+    var chunk = loaded.stream().map(Value::widen).toList();
     if (kIsRow) {
       to.store(alongK, alongC, chunk);
       return;

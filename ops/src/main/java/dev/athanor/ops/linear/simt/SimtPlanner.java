@@ -20,10 +20,11 @@ import dev.athanor.ops.linear.simt.SimtTile.Unit;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Operand;
 import dev.athanor.ops.tile.Shares;
+import dev.athanor.ops.tile.TensorTile.Instruction;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Offers the kernels for products of f32 and f64. */
+/** Offers the kernels for products without tensor cores, and those of f64. */
 public final class SimtPlanner {
 
   /**
@@ -64,6 +65,9 @@ public final class SimtPlanner {
   /** Bytes per load from shared memory and thread. */
   private static final double READ_BYTES = 16;
 
+  /** Maximum elements per load of a factor: with more, threads would have none. */
+  private static final int CHUNK = 4;
+
   /** Registers per thread besides the accumulators. */
   private static final int OTHER_REGISTERS = 64;
 
@@ -80,8 +84,8 @@ public final class SimtPlanner {
   }
 
   /**
-   * Offers all kernels for a product of f32 or f64, and the one without tiles for a {@linkplain
-   * #isTiny tiny} one of f16 or bf16.
+   * Offers all kernels for a product that does not use {@linkplain #usesTensorCores tensor cores},
+   * and the one without tiles for a {@linkplain #isTiny tiny} one of f16 or bf16.
    */
   public static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
     var planner = new SimtPlanner(problem, capability, candidates);
@@ -89,17 +93,30 @@ public final class SimtPlanner {
       planner.naive();
       return;
     }
-    if (problem.onTensorCores()) {
+    if (usesTensorCores(problem, capability)) {
       candidates.refuse("CUDA cores", problem.dtype().text() + " uses tensor cores");
       return;
     }
     if (problem.dtype() == DType.F32 && capability.isEmulated()) {
       planner.offer(EMULATED);
     }
-    for (var tile : problem.dtype() == DType.F32 ? SINGLE : DOUBLE) {
+    for (var tile : problem.dtype() == DType.F64 ? DOUBLE : SINGLE) {
       planner.offer(tile);
     }
     planner.naive();
+  }
+
+  /**
+   * Returns whether a product uses tensor cores: f16, bf16 and tf32 if the device has instructions
+   * for them, 8-bit types on all devices.
+   */
+  public static boolean usesTensorCores(MatmulProblem problem, Capability device) {
+    var dtype = problem.dtype();
+    boolean isNative =
+        dtype.bytes() == 1
+            || Instruction.ofWarp(dtype, device) == Instruction.WMMA
+            || Instruction.isNative(dtype, device);
+    return problem.onTensorCores() && isNative;
   }
 
   /** Returns whether a product of f16 or bf16 would leave most of a tensor-core tile empty. */
@@ -158,6 +175,7 @@ public final class SimtPlanner {
   private BlockWork work(SimtVariant variant, int depth) {
     var tile = variant.tile();
     int bytes = problem.dtype().bytes();
+    int widened = variant.product().sumType().bytes();
     int stages = Math.ceilDiv(depth, tile.k());
     double steps = (double) stages * tile.k();
     int sums = tile.m() * tile.n() / tile.threads();
@@ -165,7 +183,7 @@ public final class SimtPlanner {
     double copies = (double) tile.m() / variant.accessA() + (double) tile.n() / variant.accessB();
     double perStep =
         tile.unit() == Unit.FMA
-            ? tile.threads() * (sums + (tile.partM() + tile.partN()) * bytes / READ_BYTES)
+            ? tile.threads() * (sums + (tile.partM() + tile.partN()) * widened / READ_BYTES)
             : 0;
     double instructions =
         steps * (perStep + copies * bytes * Machine.COPY_INSTRUCTIONS) / KernelBuilder.WARP;
@@ -177,8 +195,8 @@ public final class SimtPlanner {
     double out = (double) tile.m() * tile.n() * bytes;
     return new BlockWork(
         tile.threads(),
-        OTHER_REGISTERS + sums * bytes / Float.BYTES * 3 / 2,
-        (int) (2 * stageBytes),
+        OTHER_REGISTERS + sums * widened / Float.BYTES * 3 / 2,
+        (int) (2 * stageBytes / bytes * widened),
         Math.max(multiplying, machine.issueCycles(instructions)),
         stages * Machine.BARRIER_CYCLES,
         stages * stageBytes + out,
@@ -189,9 +207,15 @@ public final class SimtPlanner {
     return new SimtVariant(
         product,
         tile,
-        Operand.access(problem.leadingDimensionA(), problem.dtype()),
-        Operand.access(problem.leadingDimensionB(), problem.dtype()),
-        Operand.access(problem.n(), problem.dtype()));
+        access(problem.leadingDimensionA()),
+        access(problem.leadingDimensionB()),
+        Operand.access(problem.n(), product.epilogue().out()));
+  }
+
+  /** Returns the bytes per load of a factor. */
+  private int access(int leadingDimension) {
+    int most = CHUNK * problem.dtype().bytes();
+    return Math.min(most, Operand.access(leadingDimension, problem.dtype()));
   }
 
   /**

@@ -1,0 +1,122 @@
+package dev.athanor.ops.linear.simt;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Capability.Features;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.legal.Legalizer;
+import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.LedgerEntry;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Problem;
+import dev.athanor.ops.Runner;
+import dev.athanor.ops.run.HostRun;
+import dev.athanor.testing.TestTier;
+import java.util.List;
+import java.util.Objects;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Products of f16, bf16 and tf32 on devices without tensor cores for them. */
+class SimtProductTest {
+
+  private static final Target VOLTA = new Target(70, false);
+
+  private static List<? extends Plan> plans(Problem problem, int multiprocessors) {
+    var device =
+        new Capability(
+            "test:0",
+            "test device",
+            VOLTA,
+            "0",
+            multiprocessors,
+            1024,
+            49_152,
+            49_152,
+            1L << 34,
+            new Features(true, true, false, 0));
+    return problem.plans(device);
+  }
+
+  /** Edges of tiles, all layouts and alignments of rows, epilogues, and shares of K. */
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @ValueSource(
+      strings = {
+        "a=f16[136,72] b=f16[72,264]",
+        "a=f16[72,136] b=f16[72,264] transposeA=true",
+        "a=bf16[136,72] b=bf16[264,72] transposeB=true",
+        "a=f16[72,136] b=f16[264,72] transposeA=true transposeB=true",
+        "a=f16[33,36] b=f16[36,68] bias=f16[68] activation=gelu",
+        "a=bf16[19,34] b=bf16[34,70] bias=f32[70] outDtype=f32",
+        "a=f16[35,17] b=f16[65,35] transposeA=true transposeB=true alpha=0.5",
+        "a=bf16[67,45] b=bf16[45,33]",
+        "a=f16[3,40,72] b=f16[3,72,24]",
+        "a=f16[40,4104] b=f16[4104,24]",
+        "a=bf16[24,4097] b=bf16[33,4097] transposeB=true",
+        "a=f32[65,130] b=f32[130,40] precision=tf32",
+        "a=bf16[2,3] b=bf16[3,4]",
+      })
+  void matchesTheReference(String text) {
+    var problem = Problem.parse(Runner.op("matmul"), text);
+    var op = problem.op();
+    var inputs = problem.draw(new SplittableRandom(TestTier.seed()));
+    var exact = op.reference(inputs, problem.attributes());
+    var options = EmulatorOptions.DEFAULT.withTarget(VOLTA).withSanitize(Sanitize.FULL);
+    var plans = plans(problem, 80);
+    assertThat(plans).isNotEmpty();
+    try (var device = new EmulatedDevice(options)) {
+      var kernels = new KernelCache(device);
+      for (var plan : plans) {
+        HostRun.of(device, kernels, plan, inputs)
+            .outputs()
+            .forEach((name, output) -> {
+              var tolerance =
+                  op.tolerance(name, output.type().dtype(), problem.inputs(), problem.attributes());
+              var expected = Objects.requireNonNull(exact.get(name), name);
+              assertThat(tolerance.error(output.toDoubles(), expected))
+                  .as("%s of %s", name, plan.kernel())
+                  .isLessThanOrEqualTo(tolerance.limit());
+            });
+      }
+    }
+  }
+
+  /** The sequences that replace matrix instructions take minutes to compile on some drivers. */
+  @ParameterizedTest
+  @CsvSource({"f16", "bf16"})
+  void usesNoMatrixInstructions(String dtype) {
+    var text = "a=%1$s[4096,4096] b=%1$s[4096,4096]".formatted(dtype);
+    var problem = Problem.parse(Runner.op("matmul"), text);
+    assertThat(plans(problem, 80))
+        .allSatisfy(plan ->
+            assertThat(plan.kernels().stream().flatMap(each -> each.instructions()))
+                .noneMatch(each -> each.opcode().startsWith("mma")));
+  }
+
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @CsvSource({"bf16, sm_75", "bf16, sm_70", "f16, sm_70"})
+  void assemblesWithoutSpills(String dtype, String name) {
+    var target = Target.of(name);
+    for (var transposes : List.of("", " transposeB=true", " transposeA=true")) {
+      var text = "a=%1$s[4096,4096] b=%1$s[4096,4096]".formatted(dtype) + transposes;
+      for (var plan : plans(Problem.parse(Runner.op("matmul"), text), 80)) {
+        for (var kernel : plan.kernels()) {
+          var module = Legalizer.legalize(Module.of(kernel), target);
+          var assembled =
+              LedgerEntry.assemble(LedgerEntry.assembler(target), kernel.name(), module, target);
+          assertThat(assembled.entry().spilled()).as(kernel.name()).isZero();
+        }
+      }
+    }
+  }
+}
