@@ -57,7 +57,7 @@ class PluginDocumentTest {
           row | RowFunction RowShape RowPlanner RowKernel RowSchedule Row Chunk RowTile \
           RowCases
           tile | Operand TilePlanner TileProduct TensorMatmul TileScheduler KRange \
-          EpilogueFunction Epilogue TensorTile WarpSums Factors Stage Producer \
+          EpilogueFunction Epilogue TensorTile WarpSums Factors Stage Producer StagedOperand \
           GroupScales Shares SplitVariant Interleaving
           lift | KernelOp KernelOpBuilder Sizes KernelReference ReferenceInputs InputDrawing
           """)
