@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.check.Check;
 import dev.athanor.ops.check.Verification;
@@ -140,6 +141,29 @@ public final class Runner {
     @Override
     public List<Case> cases(RandomGenerator random, boolean quick) {
       return selected;
+    }
+  }
+
+  /** Runs plans of a problem for a target with the sanitizer and compares them with float64. */
+  public static void verify(
+      Problem problem, Map<String, HostTensor> inputs, List<? extends Plan> plans, Target target) {
+    var op = problem.op();
+    var exact = op.reference(inputs, problem.attributes());
+    var options = EmulatorOptions.DEFAULT.withTarget(target).withSanitize(Sanitize.FULL);
+    try (var device = new EmulatedDevice(options)) {
+      var kernels = new KernelCache(device);
+      for (var plan : plans) {
+        HostRun.of(device, kernels, plan, inputs)
+            .outputs()
+            .forEach((name, output) -> {
+              var tolerance =
+                  op.tolerance(name, output.type().dtype(), problem.inputs(), problem.attributes());
+              var expected = Objects.requireNonNull(exact.get(name), name);
+              assertThat(tolerance.error(output.toDoubles(), expected))
+                  .as("%s of %s", name, plan.kernel())
+                  .isLessThanOrEqualTo(tolerance.limit());
+            });
+      }
     }
   }
 }

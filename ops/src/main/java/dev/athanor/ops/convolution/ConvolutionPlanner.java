@@ -115,8 +115,7 @@ final class ConvolutionPlanner {
       candidates.refuse("tensor cores", problem.dtype().text() + " uses CUDA cores");
       return;
     }
-    if (Instruction.ofWarp(problem.dtype(), device) == Instruction.MMA
-        && !Instruction.isNative(problem.dtype(), device)) {
+    if (!Instruction.multiplies(problem.dtype(), device)) {
       candidates.refuse(
           "tensor cores",
           "%s uses CUDA cores on %s".formatted(problem.dtype().text(), device.target()));

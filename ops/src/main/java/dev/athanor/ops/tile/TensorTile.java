@@ -63,6 +63,11 @@ public record TensorTile(
       return device.target().canRun(factors == DType.F16 ? Target.SM_75 : Target.SM_80);
     }
 
+    /** Returns whether the device has the instruction {@link #ofWarp}, see {@link #isNative}. */
+    public static boolean multiplies(DType factors, Capability device) {
+      return ofWarp(factors, device) == WMMA || isNative(factors, device);
+    }
+
     /** Returns the name in PTX. */
     public String text() {
       return name().toLowerCase(Locale.ROOT);

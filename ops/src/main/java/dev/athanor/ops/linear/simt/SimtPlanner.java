@@ -112,11 +112,7 @@ public final class SimtPlanner {
    */
   public static boolean usesTensorCores(MatmulProblem problem, Capability device) {
     var dtype = problem.dtype();
-    boolean isNative =
-        dtype.bytes() == 1
-            || Instruction.ofWarp(dtype, device) == Instruction.WMMA
-            || Instruction.isNative(dtype, device);
-    return problem.onTensorCores() && isNative;
+    return problem.onTensorCores() && (dtype.bytes() == 1 || Instruction.multiplies(dtype, device));
   }
 
   /** Returns whether a product of f16 or bf16 would leave most of a tensor-core tile empty. */

@@ -3,14 +3,10 @@ package dev.athanor.ops.linear.dense;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.analysis.Gpu;
-import dev.athanor.engine.emulator.EmulatedDevice;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
-import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.legal.Legalizer;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.LedgerEntry;
 import dev.athanor.ops.Problem;
@@ -18,12 +14,10 @@ import dev.athanor.ops.Runner;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.profile.OpProfile;
-import dev.athanor.ops.run.HostRun;
 import dev.athanor.testing.TestTier;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Tag;
@@ -63,25 +57,8 @@ class OpaqueProductTest {
   }
 
   private static int verify(Problem problem, Map<String, HostTensor> inputs, int multiprocessors) {
-    var op = problem.op();
-    var exact = op.reference(inputs, problem.attributes());
-    var options = EmulatorOptions.DEFAULT.withTarget(VOLTA).withSanitize(Sanitize.FULL);
     var plans = plans(problem, multiprocessors);
-    try (var device = new EmulatedDevice(options)) {
-      var kernels = new KernelCache(device);
-      for (var plan : plans) {
-        HostRun.of(device, kernels, plan, inputs)
-            .outputs()
-            .forEach((name, output) -> {
-              var tolerance =
-                  op.tolerance(name, output.type().dtype(), problem.inputs(), problem.attributes());
-              var expected = Objects.requireNonNull(exact.get(name), name);
-              assertThat(tolerance.error(output.toDoubles(), expected))
-                  .as("%s of %s", name, plan.kernel())
-                  .isLessThanOrEqualTo(tolerance.limit());
-            });
-      }
-    }
+    Runner.verify(problem, inputs, plans, VOLTA);
     return plans.size();
   }
 

@@ -4,21 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Capability.Features;
-import dev.athanor.engine.emulator.EmulatedDevice;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
-import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.legal.Legalizer;
-import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.LedgerEntry;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.Runner;
-import dev.athanor.ops.run.HostRun;
 import dev.athanor.testing.TestTier;
 import java.util.List;
-import java.util.Objects;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -67,27 +61,10 @@ class SimtProductTest {
       })
   void matchesTheReference(String text) {
     var problem = Problem.parse(Runner.op("matmul"), text);
-    var op = problem.op();
-    var inputs = problem.draw(new SplittableRandom(TestTier.seed()));
-    var exact = op.reference(inputs, problem.attributes());
-    var options = EmulatorOptions.DEFAULT.withTarget(VOLTA).withSanitize(Sanitize.FULL);
     var plans = plans(problem, 80);
     assertThat(plans).isNotEmpty();
-    try (var device = new EmulatedDevice(options)) {
-      var kernels = new KernelCache(device);
-      for (var plan : plans) {
-        HostRun.of(device, kernels, plan, inputs)
-            .outputs()
-            .forEach((name, output) -> {
-              var tolerance =
-                  op.tolerance(name, output.type().dtype(), problem.inputs(), problem.attributes());
-              var expected = Objects.requireNonNull(exact.get(name), name);
-              assertThat(tolerance.error(output.toDoubles(), expected))
-                  .as("%s of %s", name, plan.kernel())
-                  .isLessThanOrEqualTo(tolerance.limit());
-            });
-      }
-    }
+    var inputs = problem.draw(new SplittableRandom(TestTier.seed()));
+    Runner.verify(problem, inputs, plans, VOLTA);
   }
 
   /** The sequences that replace matrix instructions take minutes to compile on some drivers. */
