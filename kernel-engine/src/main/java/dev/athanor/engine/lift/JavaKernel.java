@@ -2,11 +2,11 @@ package dev.athanor.engine.lift;
 
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.lift.analysis.WrittenArrays;
 import dev.athanor.engine.lift.bytecode.Lifter;
 import dev.athanor.engine.lift.emit.KernelEmitter;
 import dev.athanor.engine.lift.ir.PtxNames;
 import dev.athanor.engine.lift.optimize.Optimizer;
-import dev.athanor.engine.lift.optimize.WrittenArrays;
 import dev.athanor.engine.lift.refusal.Declaration;
 import dev.athanor.engine.lift.refusal.LiftException;
 import dev.athanor.engine.ptx.Module;

@@ -1,5 +1,6 @@
 package dev.athanor.engine.lift.optimize;
 
+import dev.athanor.engine.lift.analysis.Loop;
 import dev.athanor.engine.lift.ir.Edge;
 import dev.athanor.engine.lift.ir.Effect;
 import dev.athanor.engine.lift.ir.Op;

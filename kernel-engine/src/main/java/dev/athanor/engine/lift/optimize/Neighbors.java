@@ -1,5 +1,6 @@
 package dev.athanor.engine.lift.optimize;
 
+import dev.athanor.engine.lift.analysis.Alignment;
 import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.Value;
 import java.util.ArrayList;

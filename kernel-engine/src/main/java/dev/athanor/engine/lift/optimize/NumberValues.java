@@ -1,5 +1,6 @@
 package dev.athanor.engine.lift.optimize;
 
+import dev.athanor.engine.lift.analysis.Dominators;
 import dev.athanor.engine.lift.ir.Block;
 import dev.athanor.engine.lift.ir.Effect;
 import dev.athanor.engine.lift.ir.Graph;

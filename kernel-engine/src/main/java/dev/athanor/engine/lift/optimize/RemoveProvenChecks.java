@@ -1,5 +1,7 @@
 package dev.athanor.engine.lift.optimize;
 
+import dev.athanor.engine.lift.analysis.Dominators;
+import dev.athanor.engine.lift.analysis.PhiInputs;
 import dev.athanor.engine.lift.ir.Argument;
 import dev.athanor.engine.lift.ir.ArgumentValue;
 import dev.athanor.engine.lift.ir.Block;

@@ -1,5 +1,7 @@
 package dev.athanor.engine.lift.optimize;
 
+import dev.athanor.engine.lift.analysis.Dominators;
+import dev.athanor.engine.lift.analysis.Loop;
 import dev.athanor.engine.lift.ir.Block;
 import dev.athanor.engine.lift.ir.Edge;
 import dev.athanor.engine.lift.ir.Effect;

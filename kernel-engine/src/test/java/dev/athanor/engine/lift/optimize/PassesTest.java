@@ -3,6 +3,9 @@ package dev.athanor.engine.lift.optimize;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.lift.Gpu;
+import dev.athanor.engine.lift.analysis.Dominators;
+import dev.athanor.engine.lift.analysis.Loop;
+import dev.athanor.engine.lift.analysis.WrittenArrays;
 import dev.athanor.engine.lift.bytecode.Lifter;
 import dev.athanor.engine.lift.ir.Access;
 import dev.athanor.engine.lift.ir.Graph;

@@ -1,4 +1,4 @@
-package dev.athanor.engine.lift.optimize;
+package dev.athanor.engine.lift.analysis;
 
 import dev.athanor.engine.lift.ir.Graph;
 import dev.athanor.engine.lift.ir.Op;
@@ -12,20 +12,20 @@ import java.util.Set;
  * Powers of two that divide addresses. Arrays and segments start at multiples of {@link #ARRAY}
  * bytes: launches guarantee it for parameters, and kernels declare it for shared arrays.
  */
-final class Alignment {
-  static final int ARRAY = 16;
+public final class Alignment {
+  public static final int ARRAY = 16;
 
   private static final int MOST_ZEROS = 8;
   private static final int MOST_DEPTH = 16;
 
   private final PhiInputs phis;
 
-  Alignment(Graph graph) {
+  public Alignment(Graph graph) {
     phis = new PhiInputs(graph);
   }
 
   /** Returns a power of two, at most {@link #ARRAY}, that divides an address. */
-  int of(Value address) {
+  public int of(Value address) {
     return switch (address.op()) {
       case ARGUMENT, ARRAY -> ARRAY;
       case ADDRESS -> {

@@ -1,4 +1,4 @@
-package dev.athanor.engine.lift.optimize;
+package dev.athanor.engine.lift.analysis;
 
 import dev.athanor.engine.lift.ir.Block;
 import dev.athanor.engine.lift.ir.Edge;
@@ -20,13 +20,13 @@ import java.util.Set;
  * @param back edges from the loop to its header
  * @param entries edges from elsewhere to its header
  */
-record Loop(Block header, Set<Block> blocks, List<Edge> back, List<Edge> entries) {
+public record Loop(Block header, Set<Block> blocks, List<Edge> back, List<Edge> entries) {
 
   /** An edge that leaves the loop. */
-  record Exit(Block from, Edge edge) {}
+  public record Exit(Block from, Edge edge) {}
 
   /** Returns the loops of a graph, inner ones before those around them. */
-  static List<Loop> of(Graph graph, Dominators dominators) {
+  public static List<Loop> of(Graph graph, Dominators dominators) {
     var found = new LinkedHashMap<Block, Loop>();
     for (var block : dominators.order()) {
       for (var edge : block.edges()) {
@@ -66,7 +66,7 @@ record Loop(Block header, Set<Block> blocks, List<Edge> back, List<Edge> entries
         .forEach(entries::add);
   }
 
-  List<Exit> exits() {
+  public List<Exit> exits() {
     var found = new ArrayList<Exit>();
     for (var block : blocks) {
       for (var edge : block.edges()) {
@@ -79,7 +79,7 @@ record Loop(Block header, Set<Block> blocks, List<Edge> back, List<Edge> entries
   }
 
   /** Returns the values that the loop computes, parameters of its blocks included. */
-  Set<Value> values() {
+  public Set<Value> values() {
     Set<Value> found = new HashSet<>();
     for (var block : blocks) {
       found.addAll(block.parameters());
@@ -88,12 +88,12 @@ record Loop(Block header, Set<Block> blocks, List<Edge> back, List<Edge> entries
     return found;
   }
 
-  int size() {
+  public int size() {
     return blocks.stream().mapToInt(block -> block.body().size()).sum();
   }
 
   /** Returns the argument of each parameter of the header on the only entry. */
-  Map<Value, Value> initial() {
+  public Map<Value, Value> initial() {
     var found = new HashMap<Value, Value>();
     for (int i = 0; i < header.parameters().size(); i++) {
       found.put(header.parameters().get(i), entries.getFirst().arguments().get(i));

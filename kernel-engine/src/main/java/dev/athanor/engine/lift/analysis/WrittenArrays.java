@@ -1,4 +1,4 @@
-package dev.athanor.engine.lift.optimize;
+package dev.athanor.engine.lift.analysis;
 
 import dev.athanor.engine.lift.ir.ArgumentValue;
 import dev.athanor.engine.lift.ir.Graph;
@@ -45,7 +45,7 @@ public final class WrittenArrays {
   }
 
   /** Returns the names of the parameters that an address may be derived from. */
-  Set<String> roots(Value address) {
+  public Set<String> roots(Value address) {
     var roots = new TreeSet<String>();
     collect(address, roots, new HashSet<>());
     return roots;

@@ -1,4 +1,4 @@
-package dev.athanor.engine.lift.optimize;
+package dev.athanor.engine.lift.analysis;
 
 import dev.athanor.engine.lift.ir.Graph;
 import dev.athanor.engine.lift.ir.Value;
@@ -7,10 +7,10 @@ import java.util.List;
 import java.util.Map;
 
 /** The values that the edges into a block pass to its parameters. */
-final class PhiInputs {
+public final class PhiInputs {
   private final Map<Value, List<Value>> inputs = new HashMap<>();
 
-  PhiInputs(Graph graph) {
+  public PhiInputs(Graph graph) {
     graph
         .predecessors()
         .forEach((block, edges) -> {
@@ -24,7 +24,7 @@ final class PhiInputs {
   }
 
   /** Returns the values that a parameter can have; none for other values. */
-  List<Value> of(Value phi) {
+  public List<Value> of(Value phi) {
     return inputs.getOrDefault(phi, List.of());
   }
 }

@@ -1,4 +1,4 @@
-package dev.athanor.engine.lift.optimize;
+package dev.athanor.engine.lift.analysis;
 
 import dev.athanor.engine.lift.ir.Block;
 import dev.athanor.engine.lift.ir.Edge;
@@ -14,14 +14,14 @@ import org.jspecify.annotations.Nullable;
  * The dominator tree of a graph, by the iterative algorithm of Cooper, Harvey and Kennedy ("A
  * Simple, Fast Dominance Algorithm", 2001).
  */
-final class Dominators {
+public final class Dominators {
   private final List<Block> order;
   private final Map<Block, Integer> numbers = new HashMap<>();
   private final Map<Block, List<Edge>> predecessors;
   private final Map<Edge, Block> sources = new HashMap<>();
   private final int[] parents;
 
-  Dominators(Graph graph) {
+  public Dominators(Graph graph) {
     order = graph.blocks();
     predecessors = graph.predecessors();
     for (var block : order) {
@@ -71,16 +71,16 @@ final class Dominators {
   }
 
   /** Returns the reachable blocks in reverse postorder. */
-  List<Block> order() {
+  public List<Block> order() {
     return order;
   }
 
-  List<Edge> predecessorsOf(Block block) {
+  public List<Edge> predecessorsOf(Block block) {
     return predecessors.getOrDefault(block, List.of());
   }
 
   /** Returns the block that an edge leaves. */
-  Block sourceOf(Edge edge) {
+  public Block sourceOf(Edge edge) {
     var source = sources.get(edge);
     if (source == null) {
       throw new IllegalStateException("the edge is of another graph");
@@ -89,13 +89,13 @@ final class Dominators {
   }
 
   /** Returns the closest block that every path to this one passes; null for the entry. */
-  @Nullable Block parent(Block block) {
+  public @Nullable Block parent(Block block) {
     int number = number(block);
     return number <= 0 ? null : order.get(parents[number]);
   }
 
   /** Returns whether every path to a block passes another; each block dominates itself. */
-  boolean dominates(Block above, Block block) {
+  public boolean dominates(Block above, Block block) {
     int wanted = number(above);
     int at = number(block);
     while (at > wanted) {
@@ -105,7 +105,7 @@ final class Dominators {
   }
 
   /** Returns the blocks whose parent is this one. */
-  List<Block> children(Block block) {
+  public List<Block> children(Block block) {
     var found = new ArrayList<Block>();
     int number = number(block);
     for (int i = 1; i < parents.length; i++) {
