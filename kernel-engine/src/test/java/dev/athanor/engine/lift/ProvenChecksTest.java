@@ -73,17 +73,15 @@ class ProvenChecksTest {
         .doesNotContain("$fault");
   }
 
-  /** Four of 19 kernels exceed 1.31: they read elements that only their arguments bound. */
   @Test
-  void checksAddLessThanAThirdToMostKernels() {
+  void checksAddLessThanAThirdToTheSampleKernels() {
     var ratios =
         Arrays.stream(SampleKernels.class.getDeclaredMethods())
             .filter(method -> method.isAnnotationPresent(GpuKernel.class))
             .map(method -> Kernels.of(SampleKernels.class, method.getName()))
             .map(kernel -> (double) instructions(kernel, true) / instructions(kernel, false))
             .toList();
-    assertThat(ratios).hasSizeGreaterThan(15).allMatch(ratio -> ratio < 1.5);
-    assertThat(ratios.stream().filter(ratio -> ratio > 1.31).count()).isLessThanOrEqualTo(4);
+    assertThat(ratios).hasSizeGreaterThan(15).allMatch(ratio -> ratio <= 1.3);
   }
 
   /** Returns the number of instructions, without those that a failed check runs. */
@@ -93,6 +91,53 @@ class ProvenChecksTest {
             each -> !(each instanceof Statement.Label label && label.name().startsWith("$fault")))
         .filter(Statement.Instruction.class::isInstance)
         .count();
+  }
+
+  /** Reads neighbors; the checks of the inner ones follow from those of the outer ones. */
+  @GpuKernel(blockSize = 1)
+  static void neighbors(float[] x, float[] y, int i) {
+    y[0] = i;
+    y[1] = x[i] + x[i - 2] + y[i + 8] + x[i + 1] + x[i - 1];
+  }
+
+  @Test
+  void checksWithoutStoresInBetweenShareABranch() {
+    var text = Kernels.of(ProvenChecksTest.class, "neighbors").module(true).toString();
+    assertThat(text.split("setp.hs.or.u32", -1)).hasSize(4);
+    assertThat(text.split("@%p\\d+ bra \\$fault", -1)).hasSize(3); // before each store
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "7, 20, 7",
+    "8, 20, 8",
+    "6, 20, 7",
+    "0, 20, -2",
+    "1, 20, -1",
+    "-1, 20, -1",
+    "-2147483648, 20, -2147483648",
+    "2147483647, 20, 2147483647",
+    "6, 14, 14",
+    "4, 12, 12",
+    "2, 1, 10"
+  })
+  void theFirstCheckThatFailsIsReported(int i, int length, int index) {
+    var kernel = Kernels.of(ProvenChecksTest.class, "neighbors").on(DEVICE);
+    assertThatThrownBy(() -> kernel.launch(1, new float[7], new float[length], i))
+        .isInstanceOf(CheckFailedException.class)
+        .hasMessageContaining("index %d ".formatted(index));
+  }
+
+  @Test
+  void checksDoNotSeparateLoads() {
+    assertThat(Kernels.of(ProvenChecksTest.class, "quads").module(true).toString())
+        .contains("ld.global.nc.v4.f32");
+  }
+
+  @GpuKernel(blockSize = 1)
+  static void quads(float[] x, float[] y, int n) {
+    int i = n * 4;
+    y[0] = x[i] + x[i + 1] + x[i + 2] + x[i + 3];
   }
 
   @GpuKernel(blockSize = 1)

@@ -141,14 +141,7 @@ public final class KernelEmitter {
       if (targets.contains(block)) {
         out.label(label(block));
       }
-      for (var value : block.body()) {
-        out.setSource(value.source());
-        if (value.is(Op.CHECK)) {
-          faults.check(value);
-        } else {
-          values.emit(value);
-        }
-      }
+      emit(block.body());
       end(block, i + 1 < blocks.size() ? blocks.get(i + 1) : null);
     }
     out.endFrames();
@@ -157,6 +150,22 @@ public final class KernelEmitter {
         new Kernel(name, parameters(), shared(), locals(), bounds(), out.statements()),
         sites,
         new SymbolTable(out.frames(), graph.methodsWithoutVariables()));
+  }
+
+  private void emit(List<Value> body) {
+    for (int i = 0; i < body.size(); i++) {
+      var value = body.get(i);
+      if (value.is(Op.CHECK)) {
+        int start = i;
+        while (i + 1 < body.size() && body.get(i + 1).is(Op.CHECK)) {
+          i++;
+        }
+        faults.check(body.subList(start, i + 1));
+      } else {
+        out.setSource(value.source());
+        values.emit(value);
+      }
+    }
   }
 
   private String label(Block block) {

@@ -40,6 +40,7 @@ public final class Optimizer {
             new ReadOnlyLoads(),
             new HoistInvariants(), // of bounds, so that their loops can be unrolled
             new UnrollPartially(),
+            new GatherChecks(), // before loads, so that these can be combined
             new FoldOffsets(),
             new CombineLoads(),
             new CombineStores(),
