@@ -238,13 +238,18 @@ public class Int {
         0);
   }
 
-  /** Returns the four bytes, the lowest first: as s32 for signed elements, else as u32. */
+  /**
+   * Returns the four bytes, the lowest first: integers as s32 or u32, other elements as they are.
+   */
   List<Value> bytes(Type element) {
     var values = new ArrayList<Value>();
     boolean signed = element.kind() == Type.Kind.SIGNED;
     for (int b = 0; b < 4; b++) {
       var part = signed ? signedBits(8 * b, 8) : bits(8 * b, 8);
-      values.add(new Value(emitter, signed ? Type.S32 : Type.U32, part.operand()));
+      values.add(
+          element.kind() == Type.Kind.FLOAT
+              ? new Value(emitter, element, emitter.result(element, "cvt.u16.u32", part.operand()))
+              : new Value(emitter, signed ? Type.S32 : Type.U32, part.operand()));
     }
     return values;
   }

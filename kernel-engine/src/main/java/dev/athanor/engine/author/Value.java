@@ -47,6 +47,12 @@ public class Value {
         var bits = emitter.result(Type.B32, "mov.b32", Operand.Vector.of(List.of(zero, operand())));
         yield new Real(emitter, Type.F32, emitter.result(Type.F32, "mov.b32", bits));
       }
+      case E4M3, E5M2 -> {
+        // there are conversions of pairs only; the upper byte of this one is zero
+        var opcode = "cvt.rn.f16x2.%sx2".formatted(type.word());
+        var pair = new Value(emitter, Type.B32, emitter.result(Type.B32, opcode, operand()));
+        yield pair.halves(Type.F16).getFirst().widen();
+      }
       case S8, U8, S16, U16, S32, U32 ->
           new Real(
               emitter, Type.F32, emitter.result(Type.F32, "cvt.rn.f32." + type.word(), operand()));

@@ -7,22 +7,37 @@ import dev.athanor.ops.tile.Epilogue;
 /**
  * The product computed by a kernel without tensor cores, independent of the algorithm.
  *
- * @param dtype of a and b
+ * @param dtype of a
+ * @param dtypeB of b
  */
-public record Product(DType dtype, boolean transposeA, boolean transposeB, Epilogue epilogue) {
+public record Product(
+    DType dtype, DType dtypeB, boolean transposeA, boolean transposeB, Epilogue epilogue) {
+
+  /** Returns a product of matrices of one dtype. */
+  public Product(DType dtype, boolean transposeA, boolean transposeB, Epilogue epilogue) {
+    this(dtype, dtype, transposeA, transposeB, epilogue);
+  }
 
   public static Product of(MatmulProblem problem) {
     return new Product(
-        problem.dtype(), problem.transposeA(), problem.transposeB(), problem.epilogue());
+        problem.dtype(),
+        problem.dtypeB(),
+        problem.transposeA(),
+        problem.transposeB(),
+        problem.epilogue());
   }
 
   /** Returns the partial product over a share of K, whose sums another launch adds. */
   public Product ofShares() {
-    return new Product(dtype, transposeA, transposeB, epilogue.ofShares());
+    return new Product(dtype, dtypeB, transposeA, transposeB, epilogue.ofShares());
   }
 
   public Type type() {
     return Epilogue.type(dtype);
+  }
+
+  public Type typeB() {
+    return Epilogue.type(dtypeB);
   }
 
   public Type outType() {
@@ -37,7 +52,8 @@ public record Product(DType dtype, boolean transposeA, boolean transposeB, Epilo
   /** Returns the name of a kernel, such as {@code matmul_f32_64x64x16_nt_bias_relu}. */
   public String name(String op, String how) {
     var out = epilogue.out() == dtype ? "" : "_" + epilogue.out().text();
-    return op + "_" + dtype.text() + out + "_" + how + epilogue.ending();
+    var factors = dtype.text() + (dtypeB == dtype ? "" : "_" + dtypeB.text());
+    return op + "_" + factors + out + "_" + how + epilogue.ending();
   }
 
   /** Returns the letters of the transposes of a and b in names: {@code nt}. */

@@ -36,7 +36,7 @@ public final class ProductParameters {
 
   public ProductParameters(KernelBuilder k, Product product, int tileM, int tileN) {
     var firstA = k.input("a", product.type());
-    var firstB = k.input("b", product.type());
+    var firstB = k.input("b", product.typeB());
     var firstC = k.pointer("c", product.outType());
     m = k.integer("m");
     n = k.integer("n");

@@ -55,9 +55,9 @@ public record TensorTile(
     }
 
     /**
-     * Returns whether the device has {@code mma.sync} for 16-bit factors, or f32 rounded to tf32.
-     * Otherwise exchanges between lanes and FMA instructions replace it, which are slower than FMA
-     * instructions alone and many times the code.
+     * Returns whether the device has {@code mma.sync} for 16-bit factors, f32 rounded to tf32, or
+     * fp8 converted to f16. Otherwise exchanges between lanes and FMA instructions replace it,
+     * which are slower than FMA instructions alone and many times the code.
      */
     public static boolean isNative(DType factors, Capability device) {
       return device.target().canRun(factors == DType.F16 ? Target.SM_75 : Target.SM_80);

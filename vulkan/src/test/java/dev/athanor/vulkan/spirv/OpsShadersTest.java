@@ -60,6 +60,9 @@ class OpsShadersTest {
   /** Distance of those, among the translated, that other builds than the sweep validate. */
   private static final int VALIDATED = 8;
 
+  /** The limit for a shader: drivers for CPUs take minutes to compile larger ones. */
+  private static final int MOST_WORDS = 250_000;
+
   private static final Map<String, Kernel> LEGAL = new LinkedHashMap<>();
 
   static List<String> ops() {
@@ -77,6 +80,9 @@ class OpsShadersTest {
         var kernel = legal(step);
         try {
           var shader = Translator.translate(kernel, step.block(), step.sharedBytes(), features);
+          assertThat(shader.code().remaining() / Integer.BYTES)
+              .as("words of %s", kernel.name())
+              .isLessThan(MOST_WORDS);
           assertThat(shader.sharedBytes())
               .as("shared memory of %s", kernel.name())
               .isLessThanOrEqualTo(features.sharedBytes());

@@ -155,7 +155,7 @@ public final class LayerNormLinear implements SampledOp {
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var problem = problem(inputs, attributes);
     var candidates = new Candidates("layer-norm-linear", capability);
-    if (problem.dtype == DType.F32) {
+    if (problem.dtype == DType.F32 || !Instruction.multiplies(problem.dtype, capability)) {
       offerFma(problem, candidates, capability);
     } else {
       for (var shape : SHAPES) {
@@ -168,7 +168,7 @@ public final class LayerNormLinear implements SampledOp {
   }
 
   private static void offerFma(Problem problem, Candidates candidates, Capability device) {
-    var variant = new LayerNormLinearVariant.Fma(problem.vectors);
+    var variant = new LayerNormLinearVariant.Fma(problem.dtype, problem.vectors);
     int tile = LayerNormLinearVariant.Fma.TILE;
     double multiplyAdds = (double) tile * tile * problem.k;
     double multiplying = Machine.of(device).laneCycles(multiplyAdds, Type.F32);

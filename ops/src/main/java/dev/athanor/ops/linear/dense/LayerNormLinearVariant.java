@@ -239,8 +239,8 @@ sealed interface LayerNormLinearVariant extends Variant {
     }
   }
 
-  /** The FMA kernel for f32: a thread computes some rows of one column of a tile. */
-  record Fma(Vectors vectors) implements LayerNormLinearVariant {
+  /** The FMA kernel, in f32: a thread computes some rows of one column of a tile. */
+  record Fma(DType dtype, Vectors vectors) implements LayerNormLinearVariant {
 
     /** Rows and columns of a tile, and the depth of a stage. */
     static final int TILE = 32;
@@ -251,7 +251,8 @@ sealed interface LayerNormLinearVariant extends Variant {
 
     @Override
     public String name() {
-      return "layer_norm_linear_f32_%dx%d%s".formatted(TILE, TILE, vectors.name(DType.F32));
+      return "layer_norm_linear_%s_%dx%d%s"
+          .formatted(dtype.text(), TILE, TILE, vectors.name(dtype));
     }
 
     @Override
@@ -260,7 +261,7 @@ sealed interface LayerNormLinearVariant extends Variant {
     }
 
     private void write(KernelBuilder k) {
-      var problem = new Parameters(k, DType.F32, vectors, TILE, TILE, THREADS / KernelBuilder.WARP);
+      var problem = new Parameters(k, dtype, vectors, TILE, TILE, THREADS / KernelBuilder.WARP);
       // one row per index along K; padded by one element, so that transposed stores hit different
       // banks
       var a = k.shared(Type.F32, TILE, TILE, TILE + 1);
@@ -282,7 +283,7 @@ sealed interface LayerNormLinearVariant extends Variant {
               var row = down.plus(i);
               a.store(across, row, problem.load(inK, 1, row, at).getFirst());
               var column = problem.tile.column().plus(row).min(problem.n.plus(-1));
-              b.store(across, row, problem.w.row(column, problem.depth).loadWhere(inK, at));
+              b.store(across, row, problem.w.row(column, problem.depth).loadWhere(inK, at).widen());
             }
             k.barrier();
             for (int i = 0; i < TILE; i++) {

@@ -269,6 +269,13 @@ final class ProjectionPlanner {
             access(problem.alignment(), problem.out()),
             problem.projections().size(),
             false);
+    // the other kernels of paired weights use tensor cores, too
+    if (instruction == Instruction.MMA
+        && !Instruction.isNative(problem.in(), device)
+        && !PairedStaging.decodes(packing)) {
+      candidates.refuse(variant.name(), "tensor cores lack " + problem.in().text());
+      return;
+    }
     long area = (long) shape.m * shape.n;
     if (area > SMALL && area > WASTE * upTo16(problem.m()) * upTo16(problem.columns())) {
       candidates.refuse(variant.name(), "smaller tiles waste less of each block");

@@ -107,12 +107,12 @@ public final class SimtPlanner {
   }
 
   /**
-   * Returns whether a product uses tensor cores: f16, bf16 and tf32 if the device has instructions
-   * for them, 8-bit types on all devices.
+   * Returns whether a product uses tensor cores: int8 on all devices, other types if the device has
+   * instructions for them.
    */
   public static boolean usesTensorCores(MatmulProblem problem, Capability device) {
     var dtype = problem.dtype();
-    return problem.onTensorCores() && (dtype.bytes() == 1 || Instruction.multiplies(dtype, device));
+    return problem.onTensorCores() && (dtype == DType.I8 || Instruction.multiplies(dtype, device));
   }
 
   /** Returns whether a product of f16 or bf16 would leave most of a tensor-core tile empty. */

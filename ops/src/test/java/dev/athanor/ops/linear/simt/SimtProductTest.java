@@ -7,6 +7,7 @@ import dev.athanor.engine.device.Capability.Features;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.legal.Legalizer;
+import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LedgerEntry;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
@@ -19,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Products of f16, bf16 and tf32 on devices without tensor cores for them. */
+/** Products of f16, bf16, fp8 and tf32 on devices without tensor cores for them. */
 class SimtProductTest {
 
   private static final Target VOLTA = new Target(70, false);
@@ -58,6 +59,10 @@ class SimtProductTest {
         "a=bf16[24,4097] b=bf16[33,4097] transposeB=true",
         "a=f32[65,130] b=f32[130,40] precision=tf32",
         "a=bf16[2,3] b=bf16[3,4]",
+        "a=e4m3[40,72] b=e4m3[72,40]",
+        "a=e5m2[33,36] b=e4m3[65,36] transposeB=true bias=f32[65] activation=relu outDtype=f16",
+        "a=e4m3[35,17] b=e5m2[35,66] transposeA=true",
+        "a=e5m2[24,4100] b=e5m2[4100,24]",
       })
   void matchesTheReference(String text) {
     var problem = Problem.parse(Runner.op("matmul"), text);
@@ -67,21 +72,39 @@ class SimtProductTest {
     Runner.verify(problem, inputs, plans, VOLTA);
   }
 
+  /** Products with quantized weights, and products that compute their left factor. */
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @ValueSource(strings = {"matmul-gguf", "qkv-project-int8", "layer-norm-linear"})
+  void othersMatchTheReference(String name) {
+    var op = Runner.op(name);
+    var random = new SplittableRandom(TestTier.seed());
+    for (var each : op.cases(random, true)) {
+      var problem = new Problem(op, HostTensor.types(each.inputs()), each.attributes());
+      var plans = plans(problem, 80);
+      assertThat(plans).noneMatch(SimtProductTest::usesMatrixInstructions);
+      Runner.verify(problem, each.inputs(), plans, VOLTA);
+    }
+  }
+
   /** The sequences that replace matrix instructions take minutes to compile on some drivers. */
   @ParameterizedTest
-  @CsvSource({"f16", "bf16"})
+  @ValueSource(strings = {"f16", "bf16", "e4m3"})
   void usesNoMatrixInstructions(String dtype) {
     var text = "a=%1$s[4096,4096] b=%1$s[4096,4096]".formatted(dtype);
     var problem = Problem.parse(Runner.op("matmul"), text);
-    assertThat(plans(problem, 80))
-        .allSatisfy(plan ->
-            assertThat(plan.kernels().stream().flatMap(each -> each.instructions()))
-                .noneMatch(each -> each.opcode().startsWith("mma")));
+    assertThat(plans(problem, 80)).noneMatch(SimtProductTest::usesMatrixInstructions);
+  }
+
+  private static boolean usesMatrixInstructions(Plan plan) {
+    return plan.kernels().stream()
+        .flatMap(each -> each.instructions())
+        .anyMatch(each -> each.opcode().startsWith("mma"));
   }
 
   @ParameterizedTest
   @Tag(TestTier.THOROUGH_TAG)
-  @CsvSource({"bf16, sm_75", "bf16, sm_70", "f16, sm_70"})
+  @CsvSource({"bf16, sm_75", "bf16, sm_70", "f16, sm_70", "e4m3, sm_70"})
   void assemblesWithoutSpills(String dtype, String name) {
     var target = Target.of(name);
     for (var transposes : List.of("", " transposeB=true", " transposeA=true")) {
