@@ -35,6 +35,8 @@ import dev.athanor.ops.move.UpdateOp;
 import dev.athanor.ops.quant.Dequantize;
 import dev.athanor.ops.quant.QuantizeInt8;
 import dev.athanor.ops.rank.RankOps;
+import dev.athanor.ops.recurrence.CausalConvolutionOp;
+import dev.athanor.ops.recurrence.LinearAttentionOp;
 import dev.athanor.ops.reduce.ReduceOps;
 import dev.athanor.ops.row.norm.Norm;
 import dev.athanor.ops.row.norm.NormBackwardOp;
@@ -82,6 +84,9 @@ public final class BuiltInOps implements OpProvider {
       List.of(
           new ConvolutionOp(false), new ConvolutionOp(true), new PoolOp(false), new PoolOp(true));
 
+  private static final List<Op> RECURRENCE =
+      List.of(new CausalConvolutionOp(), new LinearAttentionOp());
+
   private static final List<Op> MOVE =
       List.of(
           new TransposeOp(),
@@ -107,6 +112,7 @@ public final class BuiltInOps implements OpProvider {
             ATTENTION,
             ROW,
             CONVOLUTION,
+            RECURRENCE,
             ElementwiseOps.all(),
             ExpressionOps.all(),
             MOVE,
