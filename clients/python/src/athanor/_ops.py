@@ -47,6 +47,16 @@ class AttentionBackwardResult(NamedTuple, Generic[AnyTensor]):
     """[B, Hkv, Sk, Dv] or [B, Sk, Dv] or [Sk, Dv] of the dtype of q: the gradient with respect to v"""
 
 
+class CausalConvolutionResult(NamedTuple, Generic[AnyTensor]):
+    """The outputs of `causal_convolution`."""
+
+    y: AnyTensor
+    """[B, C, L] of the dtype of x: the result"""
+    next: AnyTensor
+    """[B, C, S] of the dtype of x: the last T − 1 elements of state and x, for the next call. Written into
+    the tensor state, nothing else is copied"""
+
+
 class CompressResult(NamedTuple, Generic[AnyTensor]):
     """The outputs of `compress`."""
 
@@ -65,6 +75,16 @@ class LayerNormBackwardResult(NamedTuple, Generic[AnyTensor]):
     """[N] of the dtype of gamma: the gradient with respect to gamma, also if gamma is omitted"""
     dbeta: AnyTensor
     """[N] of the dtype of gamma: the gradient with respect to beta"""
+
+
+class LinearAttentionResult(NamedTuple, Generic[AnyTensor]):
+    """The outputs of `linear_attention`."""
+
+    out: AnyTensor
+    """[B, T, H, Dv] of the dtype of q: the result; H = max(Hq, Hv)"""
+    next: AnyTensor
+    """[B, Hv, Dk, Dv] of the dtype of state: the state after the last step. Written into the tensor state,
+    it is not copied"""
 
 
 class MatmulBackwardResult(NamedTuple, Generic[AnyTensor]):
@@ -774,6 +794,53 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout,
         )
         return outputs["y"]
+
+    @method
+    def causal_convolution(
+        self,
+        x: AnyTensor | Array,
+        weight: AnyTensor | Array,
+        bias: AnyTensor | Array | None = None,
+        state: AnyTensor | Array | None = None,
+        *,
+        activation: Literal["none", "relu", "gelu", "gelu-tanh", "silu"] = "none",
+        out: Sequence[AnyTensor | None] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[CausalConvolutionResult[AnyTensor]]:
+        """Convolves each channel of a sequence with its own weights, over elements up to the same position, and carries the last ones as a state.
+
+        y[b, c, l] = activation(Σ weight[c, t] · z[b, c, l + t] + bias[c]) over the taps t, where z is state
+        followed by x along the last dimension, accumulated in f32, or in f64 for f64 inputs; next[b, c, s]
+        = z[b, c, L + s]
+
+        Args:
+            x: [B, C, L] of f64, f32, f16, bf16: the newest L elements.
+            weight: [C, T] of f64, f32, f16, bf16: the weights of each channel; the last is that of the same
+                position; same dtype as x.
+            bias: [C] of f64, f32, f16, bf16 (optional): the bias of each channel; same dtype as x.
+            state: [B, C, S] of f64, f32, f16, bf16 (optional): the S = T − 1 elements before x; zeros if
+                omitted; same dtype as x.
+            activation: activation function, applied after the bias (default none).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: [B, C, L] of the dtype of x: the result.
+            next: [B, C, S] of the dtype of x: the last T − 1 elements of state and x, for the next call.
+                Written into the tensor state, nothing else is copied.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "causal-convolution",
+            {"x": x, "weight": weight, "bias": bias, "state": state},
+            {"activation": activation},
+            ["y", "next"],
+            out,
+            timeout,
+        )
+        return CausalConvolutionResult(**outputs)
 
     @method
     def ceil(
@@ -2199,6 +2266,59 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout,
         )
         return outputs["y"]
+
+    @method
+    def linear_attention(
+        self,
+        q: AnyTensor | Array,
+        k: AnyTensor | Array,
+        v: AnyTensor | Array,
+        decay: AnyTensor | Array | None = None,
+        beta: AnyTensor | Array | None = None,
+        state: AnyTensor | Array | None = None,
+        *,
+        scale: float | None = None,
+        out: Sequence[AnyTensor | None] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[LinearAttentionResult[AnyTensor]]:
+        """Computes linear attention, with decay and by the delta rule if they are given, and carries its state: gated linear attention, Mamba-2 and Gated DeltaNet.
+
+        S ← exp(decay[t]) · S, then S ← S + k[t]ᵀ · v[t], or S ← S + beta[t] · k[t]ᵀ · (v[t] − k[t] · S)
+        with beta, then out[t] = scale · q[t] · S for each step t of a head, accumulated in f32, or in f64
+        for f64 inputs. Consecutive heads share a head of a tensor that has fewer
+
+        Args:
+            q: [B, T, Hq, Dk] of f64, f32, f16, bf16: the queries; Hq is a multiple or a divisor of Hv; Dk
+                is at most 1024.
+            k: [B, T, Hk, Dk] of f64, f32, f16, bf16: the keys; Hk divides Hv; same dtype as q.
+            v: [B, T, Hv, Dv] of f64, f32, f16, bf16: the values; same dtype as q.
+            decay: [B, T, Hv] or [B, T, Hv, Dk] of f64, f32, f16, bf16 (optional): the logarithm of the
+                decay, of a head or of each row of its state; same dtype as q, or f32 unless q is f64.
+            beta: [B, T, Hv] of f64, f32, f16, bf16 (optional): the update rate of the delta rule, which
+                applies if it is given; same dtype as q, or f32 unless q is f64.
+            state: [B, Hv, Dk, Dv] of f64, f32, f16, bf16 (optional): the state before the first step; zeros
+                if omitted; same dtype as q, or f32 unless q is f64.
+            scale: scale factor of the queries; default 1/√Dk (1e-06 to 1000000.0).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            out: [B, T, H, Dv] of the dtype of q: the result; H = max(Hq, Hv).
+            next: [B, Hv, Dk, Dv] of the dtype of state: the state after the last step. Written into the
+                tensor state, it is not copied.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "linear-attention",
+            {"q": q, "k": k, "v": v, "decay": decay, "beta": beta, "state": state},
+            {"scale": scale},
+            ["out", "next"],
+            out,
+            timeout,
+        )
+        return LinearAttentionResult(**outputs)
 
     @method
     def log(
