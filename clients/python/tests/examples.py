@@ -185,6 +185,7 @@ def examples() -> dict[str, Example]:
         "tanh": Example((x,), (np.tanh(x),)),
         "transpose": Example((x,), (x.T,), {}, 0),
         **windows(),
+        **recurrences(),
         **expressions(),
         **copies(),
         **indexing(),
@@ -209,6 +210,26 @@ def windows() -> dict[str, Example]:
         "max_pool": Example(
             (x[..., :4].copy(),), (pairs.max((3, 5)),), {"kernel": [2, 2], "strides": [2, 2]}, 0
         ),
+    }
+
+
+def recurrences() -> dict[str, Example]:
+    """Returns examples of the ops that carry a state."""
+    x, weight, bias, before = random(2, 3, 5), random(3, 4), random(3), random(2, 3, 3)
+    joined = np.concatenate([before, x], 2)
+    windows = np.lib.stride_tricks.sliding_window_view(joined, 4, 2)
+    y = np.einsum("bclt,ct->bcl", windows, weight) + bias[:, None]
+    q, k, v = random(1, 3, 2, 4), random(1, 3, 1, 4), random(1, 3, 2, 5)
+    decay, beta, state = -np.abs(random(1, 3, 2)), random(1, 3, 2), random(1, 2, 4, 5)
+    after, out = state.astype(np.float64), np.zeros((1, 3, 2, 5))
+    for t in range(3):
+        after = after * np.exp(decay[:, t, :, None, None])
+        delta = beta[:, t, :, None] * (v[:, t] - np.einsum("bhkv,bok->bhv", after, k[:, t]))
+        after = after + np.einsum("bok,bhv->bhkv", k[:, t], delta)
+        out[:, t] = 0.5 * np.einsum("bhk,bhkv->bhv", q[:, t], after)
+    return {
+        "causal_convolution": Example((x, weight, bias, before), (y, joined[..., 5:])),
+        "linear_attention": Example((q, k, v, decay, beta, state), (out, after)),
     }
 
 

@@ -186,21 +186,25 @@ def rotary(n: Node) -> Array:
 
 def causal_convolution(n: Node) -> list[Array]:
     x, weight, bias, past = n.x[0], n.x[1], n.input(2), n.input(3)
-    taps, length = weight.shape[2], x.shape[2]
-    if past is not None:
-        padded = n.run("concat", [past, x], axis=2)
-    else:
-        padded = n.run("pad", x, before=[0, 0, taps - 1])
-    parts = [n.run("slice", padded, starts=[i], ends=[i + length], axes=[2]) for i in range(taps)]
-    weights = [n.run("slice", weight, starts=[i], ends=[i + 1], axes=[2]) for i in range(taps)]
-    text = " + ".join(f"x{i} * x{taps + i}" for i in range(taps))
-    columns = [w.reshape(1, -1, 1) for w in weights]
-    if bias is not None:
-        text += f" + x{2 * taps}"
-        columns.append(along(1, bias, 3))
-    if n.attribute("activation", "none") != "none":
-        text = f"silu({text})"
-    return [n.map(text, *parts, *columns), n.run("slice", padded, starts=[length], ends=[2**31], axes=[2])]
+    activation = n.attribute("activation", "none").replace("swish", "silu")
+    result = n.client.causal_convolution(x, weight[:, 0], bias, past, activation=activation)
+    return [each.numpy() for each in result]
+
+
+def linear_attention(n: Node) -> list[Array]:
+    q, k, v, state, decay, beta = (n.input(i) for i in range(6))
+    (batch, steps), rule = q.shape[:2], n.attribute("update_rule", "gated_delta")
+    if [decay is not None, beta is not None] != ["gated" in rule, "delta" in rule]:
+        raise ValueError(f"inputs that {rule} does not take")
+    queries, heads = n.attribute("q_num_heads"), n.attribute("kv_num_heads")
+    q, k, v = (x.reshape(batch, steps, count, -1) for x, count in ((q, queries), (k, heads), (v, heads)))
+    if decay is not None and decay.shape[-1] != heads:
+        decay = decay.reshape(batch, steps, heads, -1)
+    if beta is not None and beta.shape[-1] != heads:
+        beta = n.run("expand", beta, shape=[batch, steps, heads])
+    scale = n.attribute("scale", 0.0) or None
+    result = n.client.linear_attention(q, k, v, decay, beta, state, scale=scale)
+    return [result.out.numpy().reshape(batch, steps, -1), result.next.numpy()]
 
 
 def cast(n: Node) -> Array:
@@ -279,6 +283,7 @@ PRODUCTS: dict[str, Operator] = {
     "FlexAttention": flex_attention,
     "RotaryEmbedding": rotary,
     "CausalConvWithState": causal_convolution,
+    "LinearAttention": linear_attention,
     "Cast": cast,
     "CastLike": cast,
     "QuantizeLinear": quantize,

@@ -14,7 +14,7 @@ import numpy as np
 
 import athanor
 
-from . import convolutional, live, models
+from . import convolutional, live, models, recurrent
 from .test_package import PROJECT
 
 DOCUMENT = PROJECT / "../../docs/models.md"
@@ -100,6 +100,26 @@ class ModelsTest(unittest.TestCase):
             self.assertEqual([tokens], tensors["position"].numpy().tolist())
             self.assertEqual(tokens + 1, self.client.tensor(tensors["k0"].handle).version)
         self.rows.append(self.row)
+
+    def test_recurrent(self) -> None:
+        """Computes a prompt and two more tokens; the states stay on the device and change in place."""
+        for kind in (recurrent.Mamba2, recurrent.GatedDelta):
+            prompt, token = kind(9), kind(1)
+            tensors, found = self.load(prompt), []
+            shape = (prompt.BATCH, 11, prompt.HIDDEN)
+            x = np.random.default_rng(8).standard_normal(shape).astype(np.float32)
+            for block, first in ((prompt, 0), (token, 9), (token, 10)):
+                given = x[:, first : first + block.length]
+                block.inputs["x"] = np.ascontiguousarray(given).reshape(-1, prompt.HIDDEN)
+                (result,) = self.run_once(block, tensors)
+                found.append(result.reshape(given.shape))
+                if first < 10:
+                    self.rows.append(self.row)
+            expected = prompt.reference(x)
+            np.testing.assert_allclose(
+                np.concatenate(found, 1), expected, rtol=1e-4, atol=1e-4, err_msg=prompt.name
+            )
+            self.assertEqual(4, self.client.tensor(tensors["state"].handle).version)
 
     def test_others(self) -> None:
         blocks = (

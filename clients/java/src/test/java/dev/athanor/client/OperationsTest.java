@@ -121,6 +121,14 @@ class OperationsTest {
                 30,
                 4,
                 40));
+    EXAMPLES.put(
+        "causal-convolution",
+        o -> {
+          var sequence = HostTensor.of(new float[] {3, 4}, 1, 1, 2);
+          var result = o.causalConvolution(sequence, matrix(2, 1, 10));
+          near(result.y(), 30, 43);
+          near(result.next(), 4);
+        });
     EXAMPLES.put("max-pool", o -> near(o.maxPool(image, p -> p.kernel(2).after(1)), 2, 3, 4, 4));
     EXAMPLES.put(
         "bias-activation",
@@ -136,6 +144,13 @@ class OperationsTest {
     EXAMPLES.put("geglu", o -> near(o.geglu(f32(0, 0), x), 0, 0));
     EXAMPLES.put("gelu", o -> near(o.gelu(f32(0, 1), p -> p.form(Form.ERF)), 0, 0.8413447));
     EXAMPLES.put("gemv", o -> near(o.gemv(matrix(2, 1, 2, 3, 4), ones), 3, 7));
+    EXAMPLES.put(
+        "linear-attention",
+        o -> {
+          var result = o.linearAttention(q, q, q, p -> p.scale(2));
+          near(result.out(), 2, 0);
+          near(result.next(), 1, 0, 0, 0);
+        });
     EXAMPLES.put(
         "layer-norm", o -> near(o.layerNorm(row, p -> p.gamma(ones).beta(f32(0, 0))), -1, 1));
     EXAMPLES.put(
