@@ -8,6 +8,7 @@ import dev.athanor.ops.attention.decode.CacheAppend;
 import dev.athanor.ops.attention.prefill.Attention;
 import dev.athanor.ops.convolution.ConvolutionOp;
 import dev.athanor.ops.convolution.PoolOp;
+import dev.athanor.ops.convolution.ResizeOp;
 import dev.athanor.ops.expression.ExpressionOps;
 import dev.athanor.ops.indexing.IndexingOps;
 import dev.athanor.ops.linear.dense.LayerNormLinear;
@@ -82,7 +83,11 @@ public final class BuiltInOps implements OpProvider {
 
   private static final List<Op> CONVOLUTION =
       List.of(
-          new ConvolutionOp(false), new ConvolutionOp(true), new PoolOp(false), new PoolOp(true));
+          new ConvolutionOp(false),
+          new ConvolutionOp(true),
+          new PoolOp(false),
+          new PoolOp(true),
+          new ResizeOp());
 
   private static final List<Op> RECURRENCE =
       List.of(new CausalConvolutionOp(), new LinearAttentionOp());
