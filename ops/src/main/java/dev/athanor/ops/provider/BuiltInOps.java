@@ -39,6 +39,7 @@ import dev.athanor.ops.rank.RankOps;
 import dev.athanor.ops.recurrence.CausalConvolutionOp;
 import dev.athanor.ops.recurrence.LinearAttentionOp;
 import dev.athanor.ops.reduce.ReduceOps;
+import dev.athanor.ops.row.norm.GroupNormOp;
 import dev.athanor.ops.row.norm.Norm;
 import dev.athanor.ops.row.norm.NormBackwardOp;
 import dev.athanor.ops.row.norm.NormOp;
@@ -76,6 +77,7 @@ public final class BuiltInOps implements OpProvider {
           new NormOp(Norm.RMS, false),
           new NormOp(Norm.LAYER, true),
           new NormOp(Norm.RMS, true),
+          new GroupNormOp(),
           new NormBackwardOp(Norm.LAYER),
           new NormBackwardOp(Norm.RMS),
           new RopeOp(),

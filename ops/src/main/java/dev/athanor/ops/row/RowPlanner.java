@@ -83,7 +83,15 @@ public record RowPlanner(long rows, long groups, int access, int values) {
    * @param registers registers of 32 bits that hold what a thread keeps per element of a row
    */
   public static RowPlanner of(RowShape shape, int registers) {
-    int access = shape.access(shape.n());
+    return of(shape, registers, shape.access(shape.n()));
+  }
+
+  /** Returns a planner for functions that keep one number per element of a row. */
+  public static RowPlanner ofAccess(RowShape shape, int access) {
+    return of(shape, shape.registers(), access);
+  }
+
+  private static RowPlanner of(RowShape shape, int registers, int access) {
     return new RowPlanner(shape.rows(), shape.n() / access, access, access * registers);
   }
 

@@ -64,6 +64,15 @@ public record RowShape(String name, TensorType tensor, int rows, int n) {
     }
     long rows = tensor.shape().leading(dimensions).elements();
     long n = new Shape(tensor.shape().extents().subList(rank - dimensions, rank)).elements();
+    return of(name, tensor, rows, n);
+  }
+
+  /**
+   * Returns the rows of an input whose consecutive elements are divided into rows of equal length.
+   *
+   * @throws OpException.TooLarge if there are too many rows or elements of a row
+   */
+  public static RowShape of(String name, TensorType tensor, long rows, long n) {
     if (rows > MOST || n > MOST) {
       throw new OpException.TooLarge(
           name,

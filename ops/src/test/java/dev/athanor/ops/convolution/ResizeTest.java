@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Problem;
+import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
+import java.util.Map;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -37,8 +40,8 @@ class ResizeTest {
   })
   void roundsExtentsDown(long extent, String scale, long expected) {
     var problem = problem("x=f32[1,1,%d] scales=%s".formatted(extent, scale));
-    assertThat(problem.op().outputs(problem.inputs(), problem.attributes()).get("y").shape())
-        .hasToString("[1, 1, %d]".formatted(expected));
+    assertThat(problem.op().outputs(problem.inputs(), problem.attributes()))
+        .isEqualTo(Map.of("y", TensorType.of(DType.F32, 1, 1, expected)));
   }
 
   /** Positions that no float64 number has: 49 · (1 / 49) rounds below 1. */

@@ -56,6 +56,8 @@ class LargestTilesTest {
         add(kernels, plain, dtype, weights, access, values);
       }
     }
+    var ofChannels = new NormFunction(Norm.LAYER, NormFunction.Residual.NONE, true, true, true);
+    add(kernels, ofChannels, dtype, weights, access, values);
   }
 
   /** Adds the kernel of the largest team. */

@@ -54,12 +54,22 @@ public enum Norm {
 
   /** Returns the inputs that all rows share, of some dtypes. */
   List<Input> weights(Set<DType> dtypes) {
+    return weights(dtypes, "[N]", "column");
+  }
+
+  /**
+   * Returns the inputs of weights.
+   *
+   * @param each what a weight belongs to
+   */
+  List<Input> weights(Set<DType> dtypes, String shape, String each) {
     var gamma =
-        new Input("gamma", "[N]", dtypes, true, "scale factor of each column; default 1")
+        new Input(
+                "gamma", shape, dtypes, true, "scale factor of each %s; default 1".formatted(each))
             .like("x", DType.F32)
             .or("weight");
     var beta =
-        new Input("beta", "[N]", dtypes, true, "offset of each column; default 0")
+        new Input("beta", shape, dtypes, true, "offset of each %s; default 0".formatted(each))
             .like("gamma")
             .or("bias");
     return shifts() ? List.of(gamma, beta) : List.of(gamma);

@@ -1,11 +1,15 @@
 package dev.athanor.ops.row.norm;
 
+import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
+import dev.athanor.ops.row.Chunk;
+import dev.athanor.ops.row.Row;
 import dev.athanor.ops.row.RowFunction;
 import dev.athanor.ops.row.RowKernel;
 import dev.athanor.ops.row.RowSchedule;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
@@ -14,13 +18,21 @@ import java.util.stream.Stream;
 /**
  * {@code gamma · norm(x) + beta}, with a residual added before or after. The kernel's parameters
  * are {@code rows, n, x, residual, gamma, beta, y, sum, epsilon}, without the tensors that it does
- * not access.
+ * not access; with weights of channels also {@code groups, channels, spatial}: a row is one of the
+ * groups of an image and has some channels of some elements, of which an access has only one's.
  *
  * @param gamma whether the normalized values are scaled
  * @param beta whether an offset is added
+ * @param ofChannels whether the weights belong to channels instead of columns
  */
-public record NormFunction(Norm norm, Residual residual, boolean gamma, boolean beta)
+public record NormFunction(
+    Norm norm, Residual residual, boolean gamma, boolean beta, boolean ofChannels)
     implements RowFunction {
+
+  /** Creates a function whose weights belong to columns. */
+  public NormFunction(Norm norm, Residual residual, boolean gamma, boolean beta) {
+    this(norm, residual, gamma, beta, false);
+  }
 
   /**
    * Bytes of weights and residual that a thread loads at once. More would take registers and lower
@@ -46,7 +58,7 @@ public record NormFunction(Norm norm, Residual residual, boolean gamma, boolean 
 
   @Override
   public String name() {
-    var word = norm.word() + weights();
+    var word = norm.word() + weights() + (ofChannels ? "_of_channels" : "");
     return switch (residual) {
       case NONE -> word;
       case PRE -> "residual_%s_pre".formatted(word);
@@ -72,6 +84,7 @@ public record NormFunction(Norm norm, Residual residual, boolean gamma, boolean 
     var y = row.of(kernel.tensor(k, "y"));
     var sum = given(residual == Residual.PRE, () -> row.of(kernel.tensor(k, "sum")));
     var epsilon = k.real("epsilon", kernel.number());
+    var weights = weights(k, row);
 
     var before = other.filter(_ -> residual == Residual.PRE);
     var after = other.filter(_ -> residual == Residual.POST);
@@ -86,9 +99,11 @@ public record NormFunction(Norm norm, Residual residual, boolean gamma, boolean 
         (chunk, v) -> {
           // store before the weights take registers
           sum.ifPresent(to -> chunk.store(to, v));
-          return Stream.of(scales, offsets, after)
-              .flatMap(Optional::stream)
-              .flatMap(tensor -> chunk.load(tensor).stream())
+          return Stream.concat(
+                  Stream.of(scales, offsets)
+                      .flatMap(Optional::stream)
+                      .flatMap(tensor -> weights.load(chunk, tensor).stream()),
+                  after.stream().flatMap(tensor -> chunk.load(tensor).stream()))
               .toList();
         },
         (chunk, v, others) -> {
@@ -103,6 +118,27 @@ public record NormFunction(Norm norm, Residual residual, boolean gamma, boolean 
                   ? sums(affine, others.subList(others.size() - n, others.size()))
                   : affine);
         });
+  }
+
+  /** Loads the weights of the elements of a chunk. */
+  @FunctionalInterface
+  private interface Weights {
+    List<Real> load(Chunk chunk, GlobalPointer tensor);
+  }
+
+  private Weights weights(KernelBuilder k, Row row) {
+    if (!ofChannels) {
+      return Chunk::load;
+    }
+    var groups = k.integer("groups");
+    var channels = k.integer("channels");
+    var spatial = k.integer("spatial");
+    var first = row.index.rem(groups).times(channels);
+    return (chunk, tensor) -> {
+      var channel = first.plus(chunk.column(0).div(spatial));
+      var weight = tensor.loadWhere(chunk.inside(), channel).widen();
+      return Collections.nCopies(chunk.elements(), weight);
+    };
   }
 
   private static <T> Optional<T> given(boolean given, Supplier<T> declare) {
