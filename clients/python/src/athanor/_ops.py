@@ -1957,6 +1957,53 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def group_norm(
+        self,
+        x: AnyTensor | Array,
+        gamma: AnyTensor | Array | None = None,
+        beta: AnyTensor | Array | None = None,
+        *,
+        groups: int,
+        epsilon: float = 1e-05,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Normalizes each group of channels of each image.
+
+        y = gamma · (x - mean(x)) / √(mean((x - mean(x))²) + epsilon) + beta, with the mean over the C /
+        groups channels of a group and their elements
+
+        Args:
+            x: [N, C] or [N, C, L] or [N, C, H, W] or [N, C, D, H, W] of f64, f32, f16, bf16: squares of
+                differences from the mean are summed in f32, which holds numbers from 2^-126 to 2^128; those
+                of f64 in f64.
+            gamma: [C] of f64, f32, f16, bf16 (optional): scale factor of each channel; default 1; same
+                dtype as x, or f32 unless x is f64.
+            beta: [C] of f64, f32, f16, bf16 (optional): offset of each channel; default 0; same dtype as
+                gamma.
+            groups: number of groups, a divisor of C: C for instance normalization (at least 1).
+            epsilon: added to the variance; the default matches PyTorch and ONNX (default 1e-05; 0.0 to
+                1e+30).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: [N, C] or [N, C, L] or [N, C, H, W] or [N, C, D, H, W] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "group-norm",
+            {"x": x, "gamma": gamma, "beta": beta},
+            {"groups": groups, "epsilon": epsilon},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
     def hard_sigmoid(
         self,
         x: AnyTensor | Array,
@@ -3515,6 +3562,71 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout,
         )
         return ResidualRmsNormResult(**outputs)
+
+    @method
+    def resize(
+        self,
+        x: AnyTensor | Array,
+        *,
+        sizes: Sequence[int] | None = None,
+        scales: Sequence[float] | None = None,
+        mode: Literal["nearest", "linear", "cubic"] = "nearest",
+        coordinates: Literal["half-pixel", "half-pixel-symmetric", "pytorch-half-pixel", "align-corners", "asymmetric"] = "half-pixel",
+        rounding: Literal["round-prefer-floor", "round-prefer-ceil", "floor", "ceil"] = "round-prefer-floor",
+        cubic_coefficient: float = -0.75,
+        antialias: bool = False,
+        exclude_outside: bool = False,
+        channels_last: bool = False,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Interpolates images at other extents, along one to three spatial dimensions.
+
+        y[n, c, o] = Σ w · x[n, c, i] / Σ w over the elements i around the position p of o; w = the product
+        of the weights h(|i − p|) along each dimension; linear: h(d) = max(0, 1 − d); cubic: h(d) = (a +
+        2)·d³ − (a + 3)·d² + 1 if d ≤ 1, a·(d³ − 5·d² + 8·d − 4) if 1 < d < 2; added in f32 (f64 for f64).
+        Positions are exact
+
+        Args:
+            x: [N, C, L] or [N, C, H, W] or [N, C, D, H, W] of f64, f32, f16, bf16: the images; [N, …, C]
+                with channels_last.
+            sizes: for each spatial dimension, the extent of y; omit it if scales are given (at least 1).
+            scales: for each spatial dimension, the extent of y relative to that of x, rounded down; taken
+                as a fraction that equals it in f32. By default sizes / extents of x.
+            mode: elements of x that contribute: the nearest one, or 2 (linear) or 4 (cubic) along each
+                dimension (default nearest).
+            coordinates: position of element o of y in x, the coordinate_transformation_mode of ONNX.
+                half-pixel: (o + ½) / scale − ½. asymmetric: o / scale. align-corners: o · (extent − 1) /
+                (extent · scale − 1) (default half-pixel).
+            rounding: rounding of positions to the nearest element, the nearest_mode of ONNX (default
+                round-prefer-floor).
+            cubic_coefficient: the parameter a of cubic weights (default -0.75).
+            antialias: whether the distances |i − p| of linear and cubic weights are multiplied by scales
+                below 1 (default False).
+            exclude_outside: whether elements outside of x have no weight; else they equal those at its edge
+                (default False).
+            channels_last: whether channels are the last dimension of all tensors, not the second (default
+                False).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: [N, C, …] of the dtype of x: the result; [N, …, C] with channels_last.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "resize",
+            {"x": x},
+            {"sizes": sizes, "scales": scales, "mode": mode, "coordinates": coordinates, "rounding":
+             rounding, "cubicCoefficient": cubic_coefficient, "antialias": antialias, "excludeOutside":
+             exclude_outside, "channelsLast": channels_last},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
 
     @method
     def rms_norm(
