@@ -195,7 +195,7 @@ def examples() -> dict[str, Example]:
 
 
 def windows() -> dict[str, Example]:
-    """Returns examples of convolutions and pools."""
+    """Returns examples of ops on images."""
     x, weight, bias = random(2, 3, 6, 5), random(4, 3, 2, 3), random(4)
     padded = np.pad(x, ((0, 0), (0, 0), (1, 0), (1, 1)))
     patches = np.lib.stride_tricks.sliding_window_view(padded, (2, 3), (2, 3))
@@ -203,12 +203,21 @@ def windows() -> dict[str, Example]:
     filters = random(3, 4, 2, 2)
     spread = np.einsum("nchw,cors->nohrws", x, filters).reshape(2, 4, 12, 10)
     pairs = x[..., :4].reshape(2, 3, 3, 2, 2, 2)
+    scale, offset = random(3), random(3)
+    normal = layer_norm(x.reshape(6, 30)).reshape(x.shape) * scale[:, None, None] + offset[:, None, None]
+    line = random(1, 1, 5)
     return {
         "average_pool": Example((x,), (x.mean((2, 3), keepdims=True),)),
         "convolution": Example((x, weight, bias), (convolved,), {"before": [1, 1], "after": [0, 1]}, 1e-4),
         "convolution_transpose": Example((x, filters), (spread,), {"strides": [2, 2]}, 1e-4),
+        "group_norm": Example((x, scale, offset), (normal,), {"groups": 3}),
         "max_pool": Example(
             (x[..., :4].copy(),), (pairs.max((3, 5)),), {"kernel": [2, 2], "strides": [2, 2]}, 0
+        ),
+        "resize": Example(
+            (line,),
+            (np.interp(np.linspace(0, 4, 9), np.arange(5), line[0, 0]).reshape(1, 1, 9),),
+            {"sizes": [9], "mode": "linear", "coordinates": "align-corners"},
         ),
     }
 

@@ -92,10 +92,7 @@ def batch_norm(n: Node) -> list[Array]:
 def group_norm(n: Node) -> Array:
     x, gamma, beta = n.x
     groups = n.attribute("num_groups", x.shape[1])
-    rows = x.reshape(x.shape[0] * groups, -1)
-    ones, zeros = np.ones(rows.shape[1], x.dtype), np.zeros(rows.shape[1], x.dtype)
-    y = n.run("layer_norm", rows, ones, zeros, epsilon=n.attribute("epsilon", 1e-5)).reshape(x.shape)
-    return n.map("x0 * x1 + x2", y, along(1, gamma, x.ndim), along(1, beta, x.ndim))
+    return n.run("group_norm", x, gamma, beta, groups=groups, epsilon=n.attribute("epsilon", 1e-5))
 
 
 def mean_variance(n: Node) -> Array:

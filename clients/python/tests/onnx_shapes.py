@@ -99,6 +99,13 @@ def shape_of(n: Node) -> Array:
     return np.array(n.x[0].shape[n.attribute("start", 0) : n.attribute("end")], np.int64)
 
 
+def compress(n: Node) -> Array:
+    """Gathers the elements where the condition, which determines the shape, is true."""
+    x, axis = n.x[0], n.attribute("axis")
+    table = x.reshape(-1) if axis is None else x
+    return n.run("gather", table, np.flatnonzero(n.x[1]), axis=(axis or 0) % table.ndim)
+
+
 def gather(n: Node) -> Array:
     table, index = n.x
     axis = n.attribute("axis", 0) % table.ndim
@@ -183,6 +190,7 @@ SHAPES: dict[str, Operator] = {
     "SpaceToDepth": blocks("space_to_depth"),
     "EyeLike": eye,
     "ConstantOfShape": constant_of_shape,
+    "Compress": compress,
     "Gather": gather,
     "ArrayFeatureExtractor": last_features,
     "GatherElements": lambda n: n.run("gather_elements", *n.x, axis=n.attribute("axis", 0)),

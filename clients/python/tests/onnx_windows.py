@@ -160,6 +160,55 @@ def max_unpool(n: Node) -> Array:
     return n.run("pad", y, after=[wanted - extent for wanted, extent in zip(shape, inferred, strict=True)])
 
 
+def resized(n: Node, scales: Any, sizes: list[int] | None, **attributes: Any) -> Array:
+    """Resizes the dimensions whose extents change; the others become those of images and channels."""
+    x = n.x[0]
+    axes = [int(axis) % x.ndim for axis in n.attribute("axes", range(x.ndim))]
+    given = dict(zip(axes, sizes or [float(scale) for scale in scales], strict=True))
+    spatial = [axis for axis in sorted(given) if given[axis] != (x.shape[axis] if sizes else 1)]
+    if not spatial:
+        return x
+    others = [axis for axis in range(x.ndim) if axis not in spatial]
+    order = others + spatial
+    images = n.permute(x, *order).reshape(1, -1, *(x.shape[axis] for axis in spatial))
+    extents = {"sizes" if sizes else "scales": [given[axis] for axis in spatial]}
+    y = n.run("resize", images, **extents, **attributes)
+    y = y.reshape(*(x.shape[axis] for axis in others), *y.shape[2:])
+    return n.permute(y, *(order.index(axis) for axis in range(x.ndim)))
+
+
+def resize(n: Node) -> Array:
+    coordinates = n.attribute("coordinate_transformation_mode", "half_pixel")
+    if coordinates == "tf_crop_and_resize":
+        raise NotImplementedError("regions of interest")
+    scales, sizes = n.input(2), n.integers(3)
+    policy = n.attribute("keep_aspect_ratio_policy", "stretch")
+    if sizes and policy != "stretch":
+        extents = [n.x[0].shape[axis] for axis in n.attribute("axes", range(n.x[0].ndim))]
+        ratios = [size / extent for size, extent in zip(sizes, extents, strict=True)]
+        scale = min(ratios) if policy == "not_larger" else max(ratios)
+        if any(math.floor(scale * extent) != math.floor(scale * extent + 0.5) for extent in extents):
+            raise NotImplementedError("extents rounded up")
+        scales, sizes = [scale] * len(extents), None
+    return resized(
+        n,
+        scales,
+        sizes,
+        mode=n.attribute("mode", "nearest"),
+        coordinates=coordinates.replace("_", "-"),
+        rounding=n.attribute("nearest_mode", "round_prefer_floor").replace("_", "-"),
+        cubic_coefficient=n.attribute("cubic_coeff_a", -0.75),
+        antialias=bool(n.attribute("antialias", 0)),
+        exclude_outside=bool(n.attribute("exclude_outside", 0)),
+    )
+
+
+def upsample(n: Node) -> Array:
+    scales = n.attribute("scales") if n.input(1) is None else n.x[1]
+    mode = n.attribute("mode", "nearest")
+    return resized(n, scales, None, mode=mode, coordinates="asymmetric", rounding="floor")
+
+
 WINDOWS: dict[str, Operator] = {
     "Conv": lambda n: convolved(n, n.x[0], n.x[1], n.input(2)),
     "ConvTranspose": transposed,
@@ -171,4 +220,6 @@ WINDOWS: dict[str, Operator] = {
     "GlobalLpPool": lp_pool,
     "Col2Im": columns_to_image,
     "MaxUnpool": max_unpool,
+    "Resize": resize,
+    "Upsample": upsample,
 }

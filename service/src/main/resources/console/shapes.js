@@ -15,6 +15,7 @@ const NEEDED = {
   dequantize: {scale: true},
   expand: {shape: 1},
   map: {expression: 'where(x > 0, x, x / 2)'},
+  resize: {scales: 2},
   rope: {theta: 10000},
   'rms-norm-rope': {heads: 4, headDim: 64},
   slice: {starts: 0, ends: 4},
