@@ -18,8 +18,9 @@ import java.util.stream.Stream;
 /**
  * {@code gamma · norm(x) + beta}, with a residual added before or after. The kernel's parameters
  * are {@code rows, n, x, residual, gamma, beta, y, sum, epsilon}, without the tensors that it does
- * not access; with weights of channels also {@code groups, channels, spatial}: a row is one of the
- * groups of an image and has some channels of some elements, of which an access has only one's.
+ * not access. With weights of channels, {@code groups, channels, spatial} follow: the groups of an
+ * image, the channels of a group and the elements of a channel. A row is then a group, and an
+ * access does not cross channels.
  *
  * @param gamma whether the normalized values are scaled
  * @param beta whether an offset is added
