@@ -129,6 +129,8 @@ class OperationsTest {
           near(result.y(), 30, 43);
           near(result.next(), 4);
         });
+    EXAMPLES.put("group-norm", o -> near(o.groupNorm(row, 1), -1, 1));
+    EXAMPLES.put("resize", o -> near(o.resize(image, p -> p.sizes(2)), 1, 3));
     EXAMPLES.put("max-pool", o -> near(o.maxPool(image, p -> p.kernel(2).after(1)), 2, 3, 4, 4));
     EXAMPLES.put(
         "bias-activation",
