@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
@@ -13,6 +14,8 @@ import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Type;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.function.DoubleUnaryOperator;
+import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -48,6 +51,17 @@ class ActivationTest {
   @ParameterizedTest
   @EnumSource(Activation.class)
   void matchesTheReferenceFromMinusInfinityToInfinity(Activation activation) {
+    compare(activation.text(), activation::apply, activation::apply);
+  }
+
+  @ParameterizedTest
+  @EnumSource(Activation.class)
+  void derivativeMatchesTheReferenceFromMinusInfinityToInfinity(Activation activation) {
+    compare(activation.text() + "'", activation::derivative, activation::derivative);
+  }
+
+  private static void compare(
+      String name, UnaryOperator<Real> function, DoubleUnaryOperator inDouble) {
     var kernel =
         KernelBuilder.build(
             "activate",
@@ -58,7 +72,7 @@ class ActivationTest {
               var n = k.integer("n");
               var i = k.block().times(256).plus(k.thread());
               var inside = i.lt(n);
-              y.storeWhere(inside, i, activation.apply(x.loadWhere(inside, i).widen()));
+              y.storeWhere(inside, i, function.apply(x.loadWhere(inside, i).widen()));
             });
     var result = new float[NUMBERS.length];
     long bytes = 4L * NUMBERS.length;
@@ -79,11 +93,11 @@ class ActivationTest {
     }
     var tolerance = new Tolerance(Tolerance.Metric.MAXIMUM, 1e-6);
     for (int i = 0; i < result.length; i++) {
-      double exact = activation.apply((double) NUMBERS[i]);
+      double exact = inDouble.applyAsDouble(NUMBERS[i]);
       // beyond the range of f32, the correct result is infinite
       double reference = Math.abs(exact) > Float.MAX_VALUE ? (float) exact : exact;
       assertThat(tolerance.error(new double[] {result[i]}, new double[] {reference}))
-          .as("%s(%s) = %s, got %s", activation.text(), NUMBERS[i], reference, result[i])
+          .as("%s(%s) = %s, got %s", name, NUMBERS[i], reference, result[i])
           .isLessThanOrEqualTo(tolerance.limit());
     }
   }
@@ -110,6 +124,25 @@ class ActivationTest {
   })
   void referenceMatchesPublishedValues(Activation activation, double x, double y) {
     assertThat(activation.apply(x)).isCloseTo(y, within(1e-9 * Math.abs(y) + 1e-15));
+  }
+
+  /** The derivatives in float64 agree with central differences of the functions. */
+  @ParameterizedTest
+  @EnumSource(Activation.class)
+  void derivativeIsTheSlope(Activation activation) {
+    double step = 1e-5;
+    for (double x = -12.1; x < 12; x += 0.07) {
+      double slope = (activation.apply(x + step) - activation.apply(x - step)) / (2 * step);
+      assertThat(activation.derivative(x)).as("at %s", x).isCloseTo(slope, within(1e-9));
+    }
+    assertThat(activation.derivative(Double.POSITIVE_INFINITY)).isBetween(0.0, 1.0);
+    assertThat(activation.derivative(Double.NEGATIVE_INFINITY)).isBetween(-1e-50, 1.0);
+  }
+
+  /** As PyTorch returns it. */
+  @Test
+  void derivativeOfReluIsZeroAtZero() {
+    assertThat(Activation.RELU.derivative(0.0)).isZero();
   }
 
   @Test

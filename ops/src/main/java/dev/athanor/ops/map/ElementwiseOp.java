@@ -14,6 +14,7 @@ import dev.athanor.ops.Shape;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.map.Formula.Combination;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Broadcast;
 import dev.athanor.ops.problem.Checks;
@@ -193,7 +194,12 @@ record ElementwiseOp(
     if (casts()) {
       return Tolerance.exact();
     }
-    var activation = formula.apply(attributes).activation();
+    var applied = formula.apply(attributes);
+    var activation = applied.activation();
+    if (applied.combination() == Combination.GRADIENT && dtype != DType.F32) {
+      // near its roots, a derivative has the absolute error of f32 arithmetic
+      return Tolerance.maximum(ABOUT_ONE * dtype.spacing(1) / 2);
+    }
     boolean once = activation == Activation.NONE || activation == Activation.RELU;
     return dtype == DType.F32 && !once
         ? Tolerance.maximum(1e-6)

@@ -86,6 +86,9 @@ public final class ElementwiseOps {
             ElementwiseOps::gelu,
             9),
         biasActivation(),
+        activationBackward(),
+        gateBackward("swiglu", "silu", List.of(), _ -> Activation.SILU, 10),
+        gateBackward("geglu", "gelu", List.of(FORM), ElementwiseOps::gelu, 18),
         pair("add", "Computes the sum of", "a + b", Combination.SUM),
         pair("mul", "Computes the product of", "a·b", Combination.PRODUCT),
         scale(),
@@ -145,17 +148,57 @@ public final class ElementwiseOps {
             List.of(
                 one("x", "[…, N]", SINGLE, "the input rows"),
                 one("bias", "[N]", SINGLE, "the bias, added to each row").like("x", DType.F32)),
-            List.of(
-                Attribute.choice(
-                    "activation",
-                    "none",
-                    Activation.names(List.of(Activation.values())),
-                    "activation function, applied to the sum")),
+            List.of(choice("activation function, applied to the sum")),
             "y = activation(x + bias)",
             9),
         given -> new Formula(Combination.SUM, Activation.of(given.choice("activation"))),
         false,
         9);
+  }
+
+  private static ElementwiseOp activationBackward() {
+    return new ElementwiseOp(
+        description(
+            "activation-backward",
+            "Computes the gradient of an activation function from its argument.",
+            List.of(
+                one("x", "[…]", SINGLE, "the argument of the activation function"),
+                one("grad", "[…]", SINGLE, "the gradient with respect to its result").like("x")),
+            List.of(choice("activation function")),
+            "y = grad · activation'(x); the derivative of relu at 0 is 0",
+            14),
+        given -> new Formula(Combination.GRADIENT, Activation.of(given.choice("activation"))),
+        false,
+        14);
+  }
+
+  private static Op gateBackward(
+      String name,
+      String function,
+      List<Attribute> attributes,
+      Function<Attributes, Activation> activation,
+      int flops) {
+    return new GateBackwardOp(
+        new OpDescription(
+            name + "-backward",
+            "Computes the gradients of %s, in one pass.".formatted(name),
+            List.of(
+                one("grad", "[…]", SINGLE, "the gradient with respect to y").like("gate"),
+                one("gate", "[…]", SINGLE, "the gate passed to " + name),
+                one("up", "[…]", SINGLE, "the factor passed to " + name).like("gate")),
+            attributes,
+            List.of(
+                Output.of("dgate", "[…]", "same as gate", "the gradient with respect to gate"),
+                Output.of("dup", "[…]", "same as gate", "the gradient with respect to up")),
+            "dgate = grad·up·%s'(gate), dup = grad·%s(gate)".formatted(function, function),
+            flops + " per element"),
+        activation,
+        flops);
+  }
+
+  private static Attribute choice(String meaning) {
+    return Attribute.choice(
+        "activation", "none", Activation.names(List.of(Activation.values())), meaning);
   }
 
   private static ElementwiseOp pair(

@@ -24,7 +24,9 @@ public record Formula(Combination combination, Activation activation) {
     /** {@code f(a · b)}. */
     PRODUCT(2),
     /** {@code f(a) · b}. */
-    GATE(2);
+    GATE(2),
+    /** {@code f'(a) · b}. */
+    GRADIENT(2);
 
     private final int operands;
 
@@ -47,6 +49,7 @@ public record Formula(Combination combination, Activation activation) {
       case SUM -> activation.apply(a.plus(x.getLast()));
       case PRODUCT -> activation.apply(a.times(x.getLast()));
       case GATE -> activation.apply(a).times(x.getLast());
+      case GRADIENT -> activation.derivative(a).times(x.getLast());
     };
   }
 
@@ -58,6 +61,7 @@ public record Formula(Combination combination, Activation activation) {
       case SUM -> activation.apply(a + b);
       case PRODUCT -> activation.apply(a * b);
       case GATE -> activation.apply(a) * b;
+      case GRADIENT -> activation.derivative(a) * b;
     };
   }
 
@@ -70,6 +74,7 @@ public record Formula(Combination combination, Activation activation) {
       case SUM -> activation == Activation.NONE ? "add" : "add_" + function;
       case PRODUCT -> activation == Activation.NONE ? "mul" : "mul_" + function;
       case GATE -> "gate_" + function;
+      case GRADIENT -> "gradient_" + function;
     };
   }
 }

@@ -33,6 +33,7 @@ import dev.athanor.ops.move.TileOp;
 import dev.athanor.ops.move.TransposeOp;
 import dev.athanor.ops.move.TriangleOp;
 import dev.athanor.ops.move.UpdateOp;
+import dev.athanor.ops.optimizer.AdamW;
 import dev.athanor.ops.quant.Dequantize;
 import dev.athanor.ops.quant.QuantizeInt8;
 import dev.athanor.ops.rank.RankOps;
@@ -83,6 +84,8 @@ public final class BuiltInOps implements OpProvider {
           new RopeOp(),
           new NormRopeOp());
 
+  private static final List<Op> OPTIMIZER = List.of(new AdamW());
+
   private static final List<Op> CONVOLUTION =
       List.of(
           new ConvolutionOp(false),
@@ -118,6 +121,7 @@ public final class BuiltInOps implements OpProvider {
             QUANT,
             ATTENTION,
             ROW,
+            OPTIMIZER,
             CONVOLUTION,
             RECURRENCE,
             ElementwiseOps.all(),
