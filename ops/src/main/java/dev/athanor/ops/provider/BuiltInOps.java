@@ -46,7 +46,9 @@ import dev.athanor.ops.row.norm.NormBackwardOp;
 import dev.athanor.ops.row.norm.NormOp;
 import dev.athanor.ops.row.rope.NormRopeOp;
 import dev.athanor.ops.row.rope.RopeOp;
+import dev.athanor.ops.row.softmax.CrossEntropy;
 import dev.athanor.ops.row.softmax.Softmax;
+import dev.athanor.ops.row.softmax.SoftmaxBackward;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -74,6 +76,9 @@ public final class BuiltInOps implements OpProvider {
       List.of(
           new Softmax(false),
           new Softmax(true),
+          new SoftmaxBackward(),
+          new CrossEntropy(false),
+          new CrossEntropy(true),
           new NormOp(Norm.LAYER, false),
           new NormOp(Norm.RMS, false),
           new NormOp(Norm.LAYER, true),

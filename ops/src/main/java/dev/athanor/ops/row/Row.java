@@ -3,7 +3,9 @@ package dev.athanor.ops.row;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
@@ -129,6 +131,20 @@ public final class Row {
     return reduce(List.of(value), Double.NEGATIVE_INFINITY, Real::max).getFirst();
   }
 
+  /** Returns whether this row is not beyond the last one. */
+  public Predicate exists() {
+    return index.lt(count);
+  }
+
+  /**
+   * Loads one number of this row from its index; 0 for a row beyond the last one.
+   *
+   * @param numbers a tensor of one element for each row
+   */
+  public Value load(GlobalPointer numbers) {
+    return numbers.loadWhere(exists(), index);
+  }
+
   /**
    * Stores one number of this row at its index.
    *
@@ -136,7 +152,7 @@ public final class Row {
    * @param value a value that is equal in all threads of the team
    */
   public void storeResult(GlobalPointer results, Real value) {
-    var writes = k.thread().rem(tile.team()).eq(0).and(index.lt(count));
+    var writes = k.thread().rem(tile.team()).eq(0).and(exists());
     results.storeWhere(writes, index, value.to(results.element()));
   }
 
