@@ -36,12 +36,12 @@ const NAME = /\p{L}[\p{L}\p{N}]*/gu;
 /** Returns whether a term stands for any number of leading dimensions: "…", or "…a" with a name. */
 const isLeading = (term) => term.startsWith('…');
 
-/** Returns the terms of the first shape in a description. */
-function terms(shape) {
+/** Returns the terms of the first shape in a description; […] has the leading dimensions of the inputs before it. */
+function terms(shape, sizes) {
   const inner = /^\[([^\]]*)\]/.exec(shape)?.[1] ?? '';
   const all = inner.split(',').map((term) => term.trim()).filter(Boolean);
   const named = all.filter((term) => !isLeading(term));
-  if (!named.length && all.length) return ['M', 'N'];
+  if (!named.length && all.length) return sizes.has('rows') ? ['rows'] : ['M', 'N'];
   return named.length === 1 && isLeading(all[0]) ? ['rows', ...named] : named;
 }
 
@@ -50,7 +50,7 @@ export function letters(op) {
   const attributes = new Set(op.attributes.map((attribute) => attribute.name));
   const found = new Map();
   for (const input of op.inputs.filter((each) => !each.optional)) {
-    for (const term of terms(input.shape)) {
+    for (const term of terms(input.shape, found)) {
       for (const [name] of term.matchAll(NAME)) {
         if (attributes.has(name)) continue;
         const usual = term.includes('/') ? DIVIDED : (OF_OP[op.name]?.[name] ?? USUAL[name] ?? OTHERWISE);
@@ -114,4 +114,4 @@ export function example(op) {
 export const usualDtype = (input) => (input.dtypes.includes('f32') ? 'f32' : input.dtypes[0]);
 
 /** Formats a shape, "8, 16"; terms without a value are kept as text. */
-export const extents = (shape, values) => terms(shape).map((term) => evaluate(term, values) ?? term).join(', ');
+export const extents = (shape, values) => terms(shape, values).map((term) => evaluate(term, values) ?? term).join(', ');
