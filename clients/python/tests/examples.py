@@ -62,6 +62,10 @@ def rope(x: Values, cos: Values, sin: Values) -> Values:
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
 
 
+def silu(x: Values) -> Values:
+    return np.asarray(x * sigmoid(x))
+
+
 def pack_int4(values: Values) -> Values:
     """Packs [N, K] into [N, K/8] words; element k is nibble k % 8."""
     nibbles = values.astype(np.uint32).reshape(len(values), -1, 8) & 15
@@ -178,12 +182,13 @@ def examples() -> dict[str, Example]:
         "rope": Example((heads, cos, sin), (rope(heads, cos[:, None], sin[:, None]),)),
         "scale": Example((x,), (x * 3,), {"factor": 3.0}),
         "sigmoid": Example((x,), (sigmoid(x),)),
-        "silu": Example((x,), (x * sigmoid(x),)),
+        "silu": Example((x,), (silu(x),)),
         "softmax": Example((x,), (softmax(x),)),
         "softmax_dropout": Example((x, mask), (softmax(x) * mask * 2,)),
         "swiglu": Example((x, y), (x * sigmoid(x) * y,)),
         "tanh": Example((x,), (np.tanh(x),)),
         "transpose": Example((x,), (x.T,), {}, 0),
+        **training(),
         **windows(),
         **recurrences(),
         **expressions(),
@@ -191,6 +196,36 @@ def examples() -> dict[str, Example]:
         **indexing(),
         **ranks(),
         **sampling(),
+    }
+
+
+def training() -> dict[str, Example]:
+    """Returns examples of losses, gradients and optimizers."""
+    x, grad, losses = random(3, 8), random(3, 8), random(3)
+    target = np.array([5, -100, 0], np.int64)
+    p, rows, real = softmax(x), np.arange(3), target >= 0
+    lse = np.log(np.exp(x).sum(-1))
+    chosen = x[rows, np.where(real, target, 0)]
+    hot = np.eye(8)[target % 8]
+    m, v = random(3, 8), RANDOM.uniform(0, 1, (3, 8)).astype(F32)
+    next_m, next_v = m + 0.1 * (grad - m), 0.999 * v + 0.001 * grad**2
+    unbiased = (next_m / (1 - 0.9**3)) / (np.sqrt(next_v / (1 - 0.999**3)) + 1e-8)
+    return {
+        "activation_backward": Example((x, grad), (numeric_gradient(silu, x, grad),), {"activation": "silu"}),
+        "adamw": Example((x, grad, m, v), (x * (1 - 1e-5) - 1e-3 * unbiased, next_m, next_v), {"step": 3}),
+        "cross_entropy": Example((x, target), (np.where(real, lse - chosen, 0), lse)),
+        "cross_entropy_backward": Example(
+            (x, target, lse, losses), ((p - hot) * np.where(real, losses, 0)[:, None],)
+        ),
+        "geglu_backward": Example(
+            (grad, x, m), (numeric_gradient(lambda x: gelu(x) * m, x, grad), grad * gelu(x)), {}, 1e-4
+        ),
+        "softmax_backward": Example(
+            (grad, softmax(2 * x)), (numeric_gradient(lambda x: softmax(2 * x), x, grad),), {"scale": 2.0}
+        ),
+        "swiglu_backward": Example(
+            (grad, x, m), (numeric_gradient(lambda x: silu(x) * m, x, grad), grad * silu(x))
+        ),
     }
 
 

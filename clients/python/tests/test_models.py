@@ -15,6 +15,7 @@ import numpy as np
 import athanor
 
 from . import convolutional, live, models, recurrent
+from . import convolutional, live, models, training
 from .test_package import PROJECT
 
 DOCUMENT = PROJECT / "../../docs/models.md"
@@ -120,6 +121,20 @@ class ModelsTest(unittest.TestCase):
                 np.concatenate(found, 1), expected, rtol=1e-4, atol=1e-4, err_msg=prompt.name
             )
             self.assertEqual(4, self.client.tensor(tensors["state"].handle).version)
+    def test_training(self) -> None:
+        """Trains two layers; only the loss comes back."""
+        block = training.Mlp()
+        tensors = self.load(block)
+        losses = []
+        for step in range(1, 21):
+            block.at(step)
+            losses.append(float(self.run_once(block, tensors)[0]))
+        expected, parameters = block.reference(20)
+        np.testing.assert_allclose(losses, expected, rtol=1e-3)
+        self.assertLess(losses[-1], 0.7 * losses[0])
+        for name, values in parameters.items():
+            np.testing.assert_allclose(tensors[name].numpy(), values, rtol=1e-3, atol=1e-3, err_msg=name)
+        self.rows.append(self.row)
 
     def test_others(self) -> None:
         blocks = (

@@ -286,6 +286,7 @@ class OperationsTest {
     EXAMPLES.put("tanh", o -> near(o.tanh(f32(1)), Math.tanh(1)));
     EXAMPLES.put("transpose", o -> near(o.transpose(matrix(2, 1, 2, 3, 4)), 1, 3, 2, 4));
     EXAMPLES.putAll(ElementExamples.all());
+    EXAMPLES.putAll(TrainingExamples.all());
   }
 
   @ParameterizedTest
