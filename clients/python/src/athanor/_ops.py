@@ -25,6 +25,17 @@ if not TYPE_CHECKING and sys.version_info < (3, 11):
     )
 
 
+class AdamwResult(NamedTuple, Generic[AnyTensor]):
+    """The outputs of `adamw`."""
+
+    y: AnyTensor
+    """[…] of the dtype of x: the updated parameters"""
+    nextM: AnyTensor
+    """[…] of the dtype of m: the updated first moment"""
+    nextV: AnyTensor
+    """[…] of the dtype of v: the updated second moment"""
+
+
 class AttentionResult(NamedTuple, Generic[AnyTensor]):
     """The outputs of `attention`."""
 
@@ -64,6 +75,24 @@ class CompressResult(NamedTuple, Generic[AnyTensor]):
     """[…, N, …] of the dtype of x: the selected slices in order, then slices of zeros"""
     count: AnyTensor
     """[] of i64: the number of selected slices"""
+
+
+class CrossEntropyResult(NamedTuple, Generic[AnyTensor]):
+    """The outputs of `cross_entropy`."""
+
+    loss: AnyTensor
+    """[…] of f32, or f64 if x is f64: the loss of each row"""
+    lse: AnyTensor
+    """[…] of f32, or f64 if x is f64: log Σ exp(x), for cross-entropy-backward"""
+
+
+class GegluBackwardResult(NamedTuple, Generic[AnyTensor]):
+    """The outputs of `geglu_backward`."""
+
+    dgate: AnyTensor
+    """[…] of the dtype of gate: the gradient with respect to gate"""
+    dup: AnyTensor
+    """[…] of the dtype of gate: the gradient with respect to up"""
 
 
 class LayerNormBackwardResult(NamedTuple, Generic[AnyTensor]):
@@ -163,6 +192,15 @@ class SearchResult(NamedTuple, Generic[AnyTensor]):
     """[Q, k] of i64: the indices of the rows"""
 
 
+class SwigluBackwardResult(NamedTuple, Generic[AnyTensor]):
+    """The outputs of `swiglu_backward`."""
+
+    dgate: AnyTensor
+    """[…] of the dtype of gate: the gradient with respect to gate"""
+    dup: AnyTensor
+    """[…] of the dtype of gate: the gradient with respect to up"""
+
+
 class TopKResult(NamedTuple, Generic[AnyTensor]):
     """The outputs of `top_k`."""
 
@@ -219,6 +257,104 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout,
         )
         return outputs["y"]
+
+    @method
+    def activation_backward(
+        self,
+        x: AnyTensor | Array,
+        grad: AnyTensor | Array,
+        *,
+        activation: Literal["none", "relu", "gelu", "gelu-tanh", "gelu-sigmoid", "silu", "tanh", "sigmoid"] = "none",
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes the gradient of an activation function from its argument.
+
+        y = grad · activation'(x); the derivative of relu at 0 is 0
+
+        Args:
+            x: […] of f32, f16, bf16: the argument of the activation function.
+            grad: […] of f32, f16, bf16: the gradient with respect to its result; same dtype as x.
+            activation: activation function (default none).
+            out: an existing tensor to write to, with the dtype and shape of y.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the result.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "activation-backward",
+            {"x": x, "grad": grad},
+            {"activation": activation},
+            ["y"],
+            out,
+            timeout,
+        )
+        return outputs["y"]
+
+    @method
+    def adamw(
+        self,
+        x: AnyTensor | Array,
+        grad: AnyTensor | Array,
+        m: AnyTensor | Array,
+        v: AnyTensor | Array,
+        clip: AnyTensor | Array | None = None,
+        *,
+        step: int,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        weight_decay: float = 0.01,
+        out: Sequence[AnyTensor | None] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AdamwResult[AnyTensor]]:
+        """Updates parameters by a step of AdamW; the outputs may replace the inputs.
+
+        g = clip · grad; nextM = beta1·m + (1 - beta1)·g; nextV = beta2·v + (1 - beta2)·g²; y = x·(1 -
+        learning_rate·weight_decay) - learning_rate · nextM / (1 - beta1^step) / (√(nextV / (1 -
+        beta2^step)) + epsilon)
+
+        Args:
+            x: […] of f64, f32, f16, bf16: the parameters.
+            grad: […] of f64, f32, f16, bf16: the gradients; same dtype as x, or f32 unless x is f64.
+            m: […] of f64, f32: the first moment: a running mean of gradients, initially 0; same dtype as x,
+                or f32 unless x is f64.
+            v: […] of f64, f32: the second moment: a running mean of their squares, initially 0; same dtype
+                as x, or f32 unless x is f64.
+            clip: [] of f64, f32 (optional): factor of all gradients, to clip their norm; same dtype as x,
+                or f32 unless x is f64.
+            step: number of this step, from 1 (1 to 2147483647).
+            learning_rate: step size (default 0.001; 0.0 to 1000000.0).
+            beta1: decay rate of m (default 0.9; 0.0 to 0.999999).
+            beta2: decay rate of v (default 0.999; 0.0 to 0.999999).
+            epsilon: added to the divisor (default 1e-08; 0.0 to 1000000.0).
+            weight_decay: decay of x, times learning_rate (default 0.01; 0.0 to 1000000.0).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: […] of the dtype of x: the updated parameters.
+            nextM: […] of the dtype of m: the updated first moment.
+            nextV: […] of the dtype of v: the updated second moment.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "adamw",
+            {"x": x, "grad": grad, "m": m, "v": v, "clip": clip},
+            {"step": step, "learningRate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon":
+             epsilon, "weightDecay": weight_decay},
+            ["y", "nextM", "nextV"],
+            out,
+            timeout,
+        )
+        return AdamwResult(**outputs)
 
     @method
     def add(
@@ -1196,6 +1332,96 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def cross_entropy(
+        self,
+        x: AnyTensor | Array,
+        target: AnyTensor | Array,
+        *,
+        ignore_index: int = -100,
+        smoothing: float = 0.0,
+        out: Sequence[AnyTensor | None] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[CrossEntropyResult[AnyTensor]]:
+        """Computes the cross-entropy of each row of logits and its label.
+
+        lse = m + log Σ exp(x - m), where m is the maximum of x; loss = (1 - smoothing) · (lse - x[target])
+        + smoothing · (lse - mean(x))
+
+        Args:
+            x: […, N] of f64, f32, f16, bf16: the logits of N classes.
+            target: […] of i64, i32: the label of each row: the index of its class. A row whose label is
+                neither an index nor ignore_index becomes NaN.
+            ignore_index: label of rows whose loss is 0; exclude them from a mean (default -100).
+            smoothing: label smoothing ε: the target distribution is 1 - ε at the label plus ε/N everywhere
+                (default 0.0; 0.0 to 1.0).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            loss: […] of f32, or f64 if x is f64: the loss of each row.
+            lse: […] of f32, or f64 if x is f64: log Σ exp(x), for cross-entropy-backward.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "cross-entropy",
+            {"x": x, "target": target},
+            {"ignoreIndex": ignore_index, "smoothing": smoothing},
+            ["loss", "lse"],
+            out,
+            timeout,
+        )
+        return CrossEntropyResult(**outputs)
+
+    @method
+    def cross_entropy_backward(
+        self,
+        x: AnyTensor | Array,
+        target: AnyTensor | Array,
+        lse: AnyTensor | Array,
+        grad: AnyTensor | Array,
+        *,
+        ignore_index: int = -100,
+        smoothing: float = 0.0,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes the gradient of cross-entropy with respect to the logits.
+
+        dx[j] = grad · (exp(x[j] - lse) - (1 - smoothing)·[j = target] - smoothing/N)
+
+        Args:
+            x: […, N] of f64, f32, f16, bf16: the logits of N classes.
+            target: […] of i64, i32: the label of each row: the index of its class. A row whose label is
+                neither an index nor ignore_index becomes NaN.
+            lse: […] of f64, f32: the log-sum-exp returned by cross-entropy; same dtype as x, or f32 unless
+                x is f64.
+            grad: […] of f64, f32: the gradient with respect to loss; for the mean of M rows, 1/M each; same
+                dtype as x, or f32 unless x is f64.
+            ignore_index: label of rows without gradient (default -100).
+            smoothing: label smoothing ε: the target distribution is 1 - ε at the label plus ε/N everywhere
+                (default 0.0; 0.0 to 1.0).
+            out: an existing tensor to write to, with the dtype and shape of dx.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            dx: […, N] of the dtype of x: the gradient with respect to x.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "cross-entropy-backward",
+            {"x": x, "target": target, "lse": lse, "grad": grad},
+            {"ignoreIndex": ignore_index, "smoothing": smoothing},
+            ["dx"],
+            out,
+            timeout,
+        )
+        return outputs["dx"]
+
+    @method
     def cumprod(
         self,
         x: AnyTensor | Array,
@@ -1810,6 +2036,47 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout,
         )
         return outputs["y"]
+
+    @method
+    def geglu_backward(
+        self,
+        grad: AnyTensor | Array,
+        gate: AnyTensor | Array,
+        up: AnyTensor | Array,
+        *,
+        form: Literal["erf", "tanh", "sigmoid"] = "erf",
+        out: Sequence[AnyTensor | None] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[GegluBackwardResult[AnyTensor]]:
+        """Computes the gradients of geglu, in one pass.
+
+        dgate = grad·up·gelu'(gate), dup = grad·gelu(gate)
+
+        Args:
+            grad: […] of f32, f16, bf16: the gradient with respect to y; same dtype as gate.
+            gate: […] of f32, f16, bf16: the gate passed to geglu.
+            up: […] of f32, f16, bf16: the factor passed to geglu; same dtype as gate.
+            form: formula of GELU. erf: x/2·(1 + erf(x/√2)); tanh: x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³)));
+                sigmoid: x·sigmoid(1.702·x) (default erf).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            dgate: […] of the dtype of gate: the gradient with respect to gate.
+            dup: […] of the dtype of gate: the gradient with respect to up.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "geglu-backward",
+            {"grad": grad, "gate": gate, "up": up},
+            {"form": form},
+            ["dgate", "dup"],
+            out,
+            timeout,
+        )
+        return GegluBackwardResult(**outputs)
 
     @method
     def gelu(
@@ -4375,6 +4642,44 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def softmax_backward(
+        self,
+        grad: AnyTensor | Array,
+        y: AnyTensor | Array,
+        *,
+        scale: float = 1.0,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes the gradient of softmax from its output.
+
+        dx = scale · y · (grad - Σ grad · y), summed over each row
+
+        Args:
+            grad: […, N] of f64, f32, f16, bf16: the gradient with respect to y; same dtype as y.
+            y: […, N] of f64, f32, f16, bf16: the output of softmax; 0 for masked elements, also with
+                causal.
+            scale: the scale passed to softmax (default 1.0; 1e-30 to 1e+30).
+            out: an existing tensor to write to, with the dtype and shape of dx.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            dx: […, N] of the dtype of y: the gradient with respect to x.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "softmax-backward",
+            {"grad": grad, "y": y},
+            {"scale": scale},
+            ["dx"],
+            out,
+            timeout,
+        )
+        return outputs["dx"]
+
+    @method
     def softmax_dropout(
         self,
         x: AnyTensor | Array,
@@ -4709,6 +5014,44 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout,
         )
         return outputs["y"]
+
+    @method
+    def swiglu_backward(
+        self,
+        grad: AnyTensor | Array,
+        gate: AnyTensor | Array,
+        up: AnyTensor | Array,
+        *,
+        out: Sequence[AnyTensor | None] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[SwigluBackwardResult[AnyTensor]]:
+        """Computes the gradients of swiglu, in one pass.
+
+        dgate = grad·up·silu'(gate), dup = grad·silu(gate)
+
+        Args:
+            grad: […] of f32, f16, bf16: the gradient with respect to y; same dtype as gate.
+            gate: […] of f32, f16, bf16: the gate passed to swiglu.
+            up: […] of f32, f16, bf16: the factor passed to swiglu; same dtype as gate.
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            dgate: […] of the dtype of gate: the gradient with respect to gate.
+            dup: […] of the dtype of gate: the gradient with respect to up.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "swiglu-backward",
+            {"grad": grad, "gate": gate, "up": up},
+            {},
+            ["dgate", "dup"],
+            out,
+            timeout,
+        )
+        return SwigluBackwardResult(**outputs)
 
     @method
     def tanh(
