@@ -219,7 +219,6 @@ class BindingsTest {
   }
 
   @Test
-  void onlyTheseOpsWorkInPlace() {
   void onlyElementwiseOpsUpdatesAndCopiesWorkInPlace() {
     var expressions = ExpressionOps.all().stream().map(op -> op.description().name()).toList();
     assertThat(
