@@ -5,13 +5,16 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Wide;
 import dev.athanor.ops.Arguments;
+import dev.athanor.ops.tile.TileScheduler;
+import java.util.Optional;
 
 /**
  * The kernel parameters that locate the matrices of a product: {@code products, innerA, innerB,
  * outerA, outerB, strideC}. A launch covers two nested loops of a {@link Batch}. Strides are in
  * elements.
  */
-public final class BatchParameters {
+public final class BatchParameters implements Locator {
+  private final KernelBuilder k;
   private final Int products;
   private final Wide innerA;
   private final Wide innerB;
@@ -21,6 +24,7 @@ public final class BatchParameters {
 
   /** Declares the parameters of {@link #arguments}. */
   public BatchParameters(KernelBuilder k) {
+    this.k = k;
     products = k.integer("products");
     innerA = k.wide("innerA");
     innerB = k.wide("innerB");
@@ -31,6 +35,12 @@ public final class BatchParameters {
 
   /** The matrices of one product. */
   public record Matrices(GlobalPointer a, GlobalPointer b, GlobalPointer c) {}
+
+  @Override
+  public Located locate(Matrices first, TileScheduler shape, Int m, Int n) {
+    var tile = shape.tile(k, m, n);
+    return new Located(of(first, tile.matrix()), tile, m, Optional.empty());
+  }
 
   /**
    * Returns the matrices of a product.

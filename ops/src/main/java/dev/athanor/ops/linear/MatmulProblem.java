@@ -6,12 +6,14 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Operand;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 
 /**
@@ -21,6 +23,8 @@ import java.util.Optional;
  * @param dtypeB of b; differs from that of a only for 8-bit types
  * @param tf32 whether f32 may be rounded to tf32
  * @param alpha rounded to f32 unless the dtype is f64
+ * @param groups of rows with right matrices of their own; {@code batch} and {@code m} then estimate
+ *     that all have as many rows
  */
 public record MatmulProblem(
     DType dtype,
@@ -33,7 +37,8 @@ public record MatmulProblem(
     boolean transposeB,
     boolean tf32,
     Epilogue epilogue,
-    double alpha) {
+    double alpha,
+    Optional<Groups> groups) {
 
   /** The maximum extent; the margin allows tiles to exceed it. */
   private static final int MAX_EXTENT = Integer.MAX_VALUE - 1024;
@@ -49,31 +54,12 @@ public record MatmulProblem(
     var call = BoundInputs.of(op, inputs, attributes);
     var a = call.type("a");
     var b = call.type("b");
-    var bias = inputs.get("bias");
     boolean transposeA = attributes.flag("transposeA");
     boolean transposeB = attributes.flag("transposeB");
     int m = extent("a", a, transposeA ? -1 : -2);
     int k = extent("a", a, transposeA ? -2 : -1);
     int n = extent("b", b, transposeB ? -2 : -1);
-    if (!(isFp8(a.dtype()) && isFp8(b.dtype()))) {
-      requireSame("a", a.dtype(), "b", b.dtype(), "b");
-    }
-    var out = outDType(a.dtype(), attributes.choice("outDtype"));
-    var likeBias = isFp8(a.dtype()) ? out : a.dtype();
-    if (bias != null) {
-      requireBias(bias.dtype(), isFp8(a.dtype()) ? "c" : "a", likeBias);
-    }
-    boolean tf32 = attributes.choice("precision").equals("tf32");
-    if (tf32 && a.dtype() != DType.F32) {
-      throw new OpException.UnsupportedDType(
-          "precision", "precision tf32 requires f32 inputs, got %s".formatted(a.dtype().text()));
-    }
-    var activation = Activation.of(attributes.choice("activation"));
-    if (a.dtype() == DType.F64 && activation != Activation.NONE && activation != Activation.RELU) {
-      throw new OpException.UnsupportedDType(
-          "activation",
-          "activation %s is not supported for f64; use none or relu".formatted(activation.text()));
-    }
+    var epilogue = epilogue(Epilogue.Scale.ALPHA, inputs, attributes);
     return new MatmulProblem(
         a.dtype(),
         b.dtype(),
@@ -83,13 +69,74 @@ public record MatmulProblem(
         k,
         transposeA,
         transposeB,
-        tf32,
-        new Epilogue(
-            Epilogue.Scale.ALPHA,
-            Optional.ofNullable(bias).map(TensorType::dtype),
-            activation,
-            out),
-        a.dtype() == DType.F64 ? attributes.number("alpha") : Checks.single(attributes, "alpha"));
+        isTf32(a.dtype(), attributes),
+        epilogue,
+        a.dtype() == DType.F64 ? attributes.number("alpha") : Checks.single(attributes, "alpha"),
+        Optional.empty());
+  }
+
+  /**
+   * Returns the problem of a call whose left matrix has groups of rows.
+   *
+   * @param op the description of an op with the inputs a, b and sizes
+   * @throws OpException if the inputs or attributes do not fit together
+   */
+  public static MatmulProblem ofGroups(
+      OpDescription op, Map<String, TensorType> inputs, Attributes attributes) {
+    var call = BoundInputs.of(op, inputs, attributes);
+    var a = call.type("a");
+    var b = call.type("b");
+    boolean transposeB = attributes.flag("transposeB");
+    int rows = extent("a", a, 0);
+    long count = call.extent("E");
+    if (rows > Groups.MOST_ROWS || count > Groups.MOST) {
+      throw new OpException.TooLarge(
+          "a",
+          "a product of %d rows in %d groups is too large; the maximum is %d rows in %d groups"
+              .formatted(rows, count, Groups.MOST_ROWS, Groups.MOST));
+    }
+    var groups = new Groups((int) count, rows);
+    return new MatmulProblem(
+        a.dtype(),
+        b.dtype(),
+        Batch.of(Shape.of(groups.occupied()), Shape.of(groups.occupied())),
+        groups.rowsOfOne(),
+        extent("b", b, transposeB ? 1 : 2),
+        extent("a", a, 1),
+        false,
+        transposeB,
+        isTf32(a.dtype(), attributes),
+        epilogue(Epilogue.Scale.NONE, inputs, attributes),
+        1,
+        Optional.of(groups));
+  }
+
+  private static Epilogue epilogue(
+      Epilogue.Scale scale, Map<String, TensorType> inputs, Attributes attributes) {
+    var a = Objects.requireNonNull(inputs.get("a")).dtype();
+    var b = Objects.requireNonNull(inputs.get("b")).dtype();
+    var bias = Optional.ofNullable(inputs.get("bias")).map(TensorType::dtype);
+    if (!(isFp8(a) && isFp8(b))) {
+      requireSame("a", a, "b", b, "b");
+    }
+    var out = outDType(a, attributes.choice("outDtype"));
+    bias.ifPresent(given -> requireBias(given, isFp8(a) ? "c" : "a", isFp8(a) ? out : a));
+    var activation = Activation.of(attributes.choice("activation"));
+    if (a == DType.F64 && activation != Activation.NONE && activation != Activation.RELU) {
+      throw new OpException.UnsupportedDType(
+          "activation",
+          "activation %s is not supported for f64; use none or relu".formatted(activation.text()));
+    }
+    return new Epilogue(scale, bias, activation, out);
+  }
+
+  private static boolean isTf32(DType dtype, Attributes attributes) {
+    boolean tf32 = attributes.choice("precision").equals("tf32");
+    if (tf32 && dtype != DType.F32) {
+      throw new OpException.UnsupportedDType(
+          "precision", "precision tf32 requires f32 inputs, got %s".formatted(dtype.text()));
+    }
+    return tf32;
   }
 
   private static void requireBias(DType given, String like, DType expected) {
@@ -175,7 +222,8 @@ public record MatmulProblem(
             transposeB,
             tf32,
             epilogue,
-            alpha)
+            alpha,
+            groups)
         : this;
   }
 
@@ -214,7 +262,9 @@ public record MatmulProblem(
   }
 
   public TensorType output() {
-    return new TensorType(outDType(), batch.shape().with(m, n));
+    return groups
+        .map(all -> TensorType.of(outDType(), all.rows(), n))
+        .orElseGet(() -> new TensorType(outDType(), batch.shape().with(m, n)));
   }
 
   /** Returns the cost; broadcast matrices are read once. */

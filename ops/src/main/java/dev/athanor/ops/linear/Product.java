@@ -9,13 +9,19 @@ import dev.athanor.ops.tile.Epilogue;
  *
  * @param dtype of a
  * @param dtypeB of b
+ * @param grouped whether the product has {@link Groups}
  */
 public record Product(
-    DType dtype, DType dtypeB, boolean transposeA, boolean transposeB, Epilogue epilogue) {
+    DType dtype,
+    DType dtypeB,
+    boolean transposeA,
+    boolean transposeB,
+    Epilogue epilogue,
+    boolean grouped) {
 
   /** Returns a product of matrices of one dtype. */
   public Product(DType dtype, boolean transposeA, boolean transposeB, Epilogue epilogue) {
-    this(dtype, dtype, transposeA, transposeB, epilogue);
+    this(dtype, dtype, transposeA, transposeB, epilogue, false);
   }
 
   public static Product of(MatmulProblem problem) {
@@ -24,12 +30,13 @@ public record Product(
         problem.dtypeB(),
         problem.transposeA(),
         problem.transposeB(),
-        problem.epilogue());
+        problem.epilogue(),
+        problem.groups().isPresent());
   }
 
   /** Returns the partial product over a share of K, whose sums another launch adds. */
   public Product ofShares() {
-    return new Product(dtype, dtypeB, transposeA, transposeB, epilogue.ofShares());
+    return new Product(dtype, dtypeB, transposeA, transposeB, epilogue.ofShares(), grouped);
   }
 
   public Type type() {
@@ -53,7 +60,7 @@ public record Product(
   public String name(String op, String how) {
     var out = epilogue.out() == dtype ? "" : "_" + epilogue.out().text();
     var factors = dtype.text() + (dtypeB == dtype ? "" : "_" + dtypeB.text());
-    return op + "_" + factors + out + "_" + how + epilogue.ending();
+    return (grouped ? "grouped_" : "") + op + "_" + factors + out + "_" + how + epilogue.ending();
   }
 
   /** Returns the letters of the transposes of a and b in names: {@code nt}. */

@@ -45,6 +45,15 @@ public final class ProductDescription {
     return Attribute.flag("transposeB", "whether " + what + " stored as […, N, K]");
   }
 
+  public static Attribute precision() {
+    return Attribute.choice(
+        "precision",
+        "ieee",
+        List.of("ieee", "tf32"),
+        "precision of f32 factors. ieee: full f32. tf32: rounded to 11 significant bits, for"
+            + " tensor cores");
+  }
+
   /**
    * Returns the attribute for the dtype of {@code product}; {@code otherwise} completes its
    * default.

@@ -34,31 +34,48 @@ public final class ProductParameters {
   /** The epilogue of the accumulators. */
   public final Epilogue.Applied epilogue;
 
+  private final KernelBuilder k;
+  private final TileScheduler shape;
+  private final Located located;
+
   public ProductParameters(KernelBuilder k, Product product, int tileM, int tileN) {
+    this.k = k;
     var firstA = k.input("a", product.type());
     var firstB = k.input("b", product.typeB());
     var firstC = k.pointer("c", product.outType());
-    m = k.integer("m");
+    var rows = k.integer("m");
     n = k.integer("n");
     var depth = k.integer("k");
     lda = k.integer("lda");
     ldb = k.integer("ldb");
-    var batch = new BatchParameters(k);
+    var locator = Locator.declare(k, product.grouped());
     var share = k.integer("share");
     var strideShare = k.wide("strideShare");
-    epilogue = product.epilogue().declare(k);
+    var ofAll = product.epilogue().declare(k);
 
     range = KRange.ofBlock(k, share, depth);
-    tile = scheduler(tileM, tileN).tile(k, m, n);
-    var matrices = batch.of(new BatchParameters.Matrices(firstA, firstB, firstC), tile.matrix());
+    shape = scheduler(tileM, tileN);
+    located = locator.locate(new BatchParameters.Matrices(firstA, firstB, firstC), shape, rows, n);
+    m = located.m();
+    tile = located.tile();
+    epilogue = located.epilogue(ofAll, n);
+    var matrices = located.matrices();
     a = matrices.a();
     b = matrices.b();
     c = matrices.c().matrix(k.blockY(), strideShare);
   }
 
   /**
-   * Returns the arguments up to those of {@link BatchParameters} for the products from {@code
-   * start} on.
+   * Computes the tile, or fills it with zeros if its rows belong to no group.
+   *
+   * @param threads of the block
+   */
+  public void compute(int threads, Runnable product) {
+    located.compute(k, shape, threads, n, product);
+  }
+
+  /**
+   * Returns the arguments up to those of {@link Locator} for the products from {@code start} on.
    *
    * @param a the left factor, which may be a copy in the workspace
    * @param b the right factor, which may be a copy in the workspace
@@ -66,12 +83,16 @@ public final class ProductParameters {
    */
   public static Arguments operands(
       MatmulProblem problem, Source a, Source b, Batch.Start start, Slot c) {
-    return BatchParameters.arguments(
-            problem.batch(), a.matrix(), b.matrix(), (long) problem.m() * problem.n())
+    return problem
+        .groups()
+        .map(groups -> groups.arguments(b.matrix()))
+        .orElseGet(() ->
+            BatchParameters.arguments(
+                problem.batch(), a.matrix(), b.matrix(), (long) problem.m() * problem.n()))
         .with("a", a.slot(start.a()))
         .with("b", b.slot(start.b()))
         .with("c", c)
-        .with("m", problem.m())
+        .with("m", problem.groups().map(Groups::rows).orElse(problem.m()))
         .with("n", problem.n())
         .with("k", problem.k())
         .with("lda", a.leadingDimension())
@@ -115,8 +136,12 @@ public final class ProductParameters {
 
   /** Returns the number of blocks for a tile size. */
   public static long blocks(MatmulProblem problem, int tileM, int tileN) {
-    return scheduler(tileM, tileN).tiles(problem.m(), problem.n())
-        * problem.batch().productsPerLaunch();
+    long across = Math.ceilDiv(problem.n(), tileN);
+    return problem
+        .groups()
+        .map(groups -> groups.tiles(tileM) * across)
+        .orElseGet(
+            () -> Math.ceilDiv(problem.m(), tileM) * across * problem.batch().productsPerLaunch());
   }
 
   private static TileScheduler scheduler(int tileM, int tileN) {

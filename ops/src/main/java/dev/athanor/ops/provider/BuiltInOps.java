@@ -11,6 +11,7 @@ import dev.athanor.ops.convolution.PoolOp;
 import dev.athanor.ops.convolution.ResizeOp;
 import dev.athanor.ops.expression.ExpressionOps;
 import dev.athanor.ops.indexing.IndexingOps;
+import dev.athanor.ops.linear.dense.GroupedMatmul;
 import dev.athanor.ops.linear.dense.LayerNormLinear;
 import dev.athanor.ops.linear.dense.Matmul;
 import dev.athanor.ops.linear.dense.MatmulBackward;
@@ -58,6 +59,7 @@ public final class BuiltInOps implements OpProvider {
   private static final List<Op> LINEAR =
       List.of(
           new Matmul(),
+          new GroupedMatmul(),
           new MatmulInt8(),
           new MatmulBackward(),
           new Gemv(),

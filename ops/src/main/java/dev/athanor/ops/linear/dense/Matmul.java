@@ -62,12 +62,7 @@ public final class Matmul implements SampledOp {
                   Activation.names(Activation.EPILOGUES),
                   "activation function, applied after the bias"),
               ProductDescription.outDType("c", ", or f32 for 8-bit a"),
-              Attribute.choice(
-                  "precision",
-                  "ieee",
-                  List.of("ieee", "tf32"),
-                  "precision of f32 factors. ieee: full f32. tf32: rounded to 11 significant"
-                      + " bits, for tensor cores")),
+              ProductDescription.precision()),
           List.of(Output.of("c", "[…, M, N]", "outDtype", "the result")),
           "c = activation(alpha · a·b + bias), "
               + ProductDescription.SUMS
@@ -127,7 +122,15 @@ public final class Matmul implements SampledOp {
   @Override
   public Tolerance tolerance(
       String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
-    var problem = problem(inputs, attributes);
+    return tolerance(problem(inputs, attributes), dtype);
+  }
+
+  /**
+   * Returns the tolerance of a product.
+   *
+   * @param dtype of c
+   */
+  static Tolerance tolerance(MatmulProblem problem, DType dtype) {
     double limit =
         problem.tf32()
             ? TF32_TOLERANCE

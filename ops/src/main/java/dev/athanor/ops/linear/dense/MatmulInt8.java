@@ -113,7 +113,8 @@ public final class MatmulInt8 implements SampledOp {
         false,
         false,
         new Epilogue(scale(call, out), Optional.empty(), Activation.NONE, out),
-        1);
+        1,
+        Optional.empty());
   }
 
   private static Epilogue.Scale scale(BoundInputs call, DType out) {

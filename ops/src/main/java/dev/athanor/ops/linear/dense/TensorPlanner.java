@@ -32,6 +32,9 @@ record TensorPlanner(
     Machine machine,
     Candidates candidates) {
 
+  /** Registers of a thread for the ends of the rows of its group and the operands of the group. */
+  private static final int GROUP_REGISTERS = 10;
+
   /** Offers the kernels that the device can run and rejects the others with a reason. */
   static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
     if (!problem.onTensorCores()) {
@@ -45,6 +48,9 @@ record TensorPlanner(
       return;
     }
     of(problem, Padding.none(problem), capability, candidates).offer();
+    if (problem.groups().isPresent()) {
+      return; // copies of all right matrices cost more than aligned rows gain
+    }
     Padding.of(problem, capability)
         .ifPresent(padded -> of(problem, padded, capability, candidates).offer());
   }
@@ -65,8 +71,14 @@ record TensorPlanner(
 
   private void offer() {
     for (var product : tiles.tiles(candidates, each -> variant(each).name())) {
-      whole(product);
-      split(product);
+      if (problem.groups().isEmpty()) {
+        whole(product);
+        split(product);
+      } else if (tiles.registers(product) + GROUP_REGISTERS > Machine.MOST_REGISTERS) {
+        candidates.refuse(variant(product).name(), "too few registers to locate groups of rows");
+      } else {
+        whole(product);
+      }
     }
   }
 
@@ -77,7 +89,8 @@ record TensorPlanner(
         tiles.b(),
         product.factors(),
         Optional.of(problem.epilogue()),
-        Operand.access(problem.n(), problem.outDType()));
+        Operand.access(problem.n(), problem.outDType()),
+        problem.groups().isPresent());
   }
 
   /** Offers kernels in which a block computes all of K for its tile. */
@@ -93,7 +106,14 @@ record TensorPlanner(
           ProductParameters.operands(
                   problem, inputs.a(), inputs.b(), start, ProductParameters.c(problem, start))
               .with(problem.epilogue().arguments(problem.alpha()));
-      steps.add(tiles.step(variant, product, problem.outDType(), arguments));
+      long grid = ProductParameters.blocks(problem, tile.m(), tile.n());
+      steps.add(
+          new Step(
+              variant,
+              Dim3.of(Math.toIntExact(grid)),
+              tile.threads(),
+              product.sharedBytes(problem.outDType()),
+              arguments));
     }
     candidates.offer(
         variant.name() + inputs.suffix(),
@@ -118,7 +138,7 @@ record TensorPlanner(
     var shares = found.get();
     var first =
         new TensorVariant(
-            tile, whole.a(), whole.b(), whole.factors(), Optional.empty(), whole.accessC());
+            tile, whole.a(), whole.b(), whole.factors(), Optional.empty(), whole.accessC(), false);
     var second =
         new SplitVariant(
             tile, product.mma().sum(), product.interleaving(), problem.epilogue(), whole.accessC());

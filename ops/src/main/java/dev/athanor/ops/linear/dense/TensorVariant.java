@@ -5,6 +5,8 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.linear.BatchParameters;
+import dev.athanor.ops.linear.Groups;
+import dev.athanor.ops.linear.Locator;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.KRange;
@@ -24,6 +26,7 @@ import java.util.Optional;
  * writes partial sums to c for {@link SplitVariant}.
  *
  * @param accessC bytes per store to c
+ * @param grouped whether the product has {@link Groups}
  */
 record TensorVariant(
     TensorTile tile,
@@ -31,7 +34,8 @@ record TensorVariant(
     Operand b,
     Factors factors,
     Optional<Epilogue> epilogue,
-    int accessC)
+    int accessC,
+    boolean grouped)
     implements Variant {
 
   TileProduct product() {
@@ -41,8 +45,9 @@ record TensorVariant(
   /** Returns a name such as {@code matmul_f16_64x64x32x3_nt_a16_b16_f16_bias_relu_c16}. */
   @Override
   public String name() {
-    return "matmul_%s%s_%s_%s%s_a%d_b%d%s"
+    return "%smatmul_%s%s_%s_%s%s_a%d_b%d%s"
         .formatted(
+            grouped ? "grouped_" : "",
             dtypes(),
             factors.text(),
             tile,
@@ -91,12 +96,14 @@ record TensorVariant(
     var depth = k.integer("k");
     var lda = k.integer("lda");
     var ldb = k.integer("ldb");
-    var batch = new BatchParameters(k);
-
-    var place = TileScheduler.of(tile).tile(k, k.block(), m, n);
-    var matrices = batch.of(new BatchParameters.Matrices(firstA, firstB, firstC), place.matrix());
+    var located =
+        Locator.declare(k, grouped)
+            .locate(
+                new BatchParameters.Matrices(firstA, firstB, firstC), TileScheduler.of(tile), m, n);
+    var place = located.tile();
+    var matrices = located.matrices();
     var product = product().in(k);
-    var left = new TensorMatmul.Source(matrices.a(), lda, m, depth, a.access());
+    var left = new TensorMatmul.Source(matrices.a(), lda, located.m(), depth, a.access());
     var right = new TensorMatmul.Source(matrices.b(), ldb, n, depth, b.access());
     if (epilogue.isEmpty()) {
       var rows = product.producerA(left, place.row());
@@ -106,7 +113,17 @@ record TensorVariant(
       return;
     }
     var applied = epilogue.get().declare(k);
-    var sums = product.multiply(left, right, place);
-    product.store(sums, place, new TensorMatmul.Destination(matrices.c(), m, n, accessC), applied);
+    var to = new TensorMatmul.Destination(matrices.c(), located.m(), n, accessC);
+    located.compute(
+        k,
+        TileScheduler.of(tile),
+        tile.threads(),
+        n,
+        () ->
+            product.store(
+                product.multiply(left, right, place),
+                place,
+                to,
+                () -> located.epilogue(applied, n)));
   }
 }

@@ -30,6 +30,10 @@ record NaiveVariant(Product product) implements Variant {
 
   private void write(KernelBuilder k) {
     var problem = new ProductParameters(k, product, TILE_M, TILE_N);
+    problem.compute(THREADS, () -> multiply(k, problem));
+  }
+
+  private void multiply(KernelBuilder k, ProductParameters problem) {
     var row = problem.tile.row().plus(k.warp());
     var column = problem.tile.column().plus(k.lane());
     k.when(

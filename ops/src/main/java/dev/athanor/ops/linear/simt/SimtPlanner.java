@@ -126,7 +126,7 @@ public final class SimtPlanner {
     var product = Product.of(problem);
     var whole = variant(product, tile);
     long blocks = ProductParameters.blocks(problem, tile.m(), tile.n());
-    if (whole(whole, tile.unit(), blocks, work(whole, problem.k()))) {
+    if (whole(whole, tile.unit(), blocks, work(whole, problem.k())) && problem.groups().isEmpty()) {
       Shares.cheapest(
               Math.ceilDiv(problem.k(), tile.k()),
               blocks,

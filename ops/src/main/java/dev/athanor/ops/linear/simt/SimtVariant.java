@@ -32,6 +32,10 @@ record SimtVariant(Product product, SimtTile tile, int accessA, int accessB, int
 
   private void write(KernelBuilder k) {
     var problem = new ProductParameters(k, product, tile.m(), tile.n());
+    problem.compute(tile.threads(), () -> multiply(k, problem));
+  }
+
+  private void multiply(KernelBuilder k, ProductParameters problem) {
     var a = OperandTile.ofA(k, this, problem);
     var b = OperandTile.ofB(k, this, problem);
     var shared = DoubleBuffer.shared(k, a, b);
