@@ -111,6 +111,7 @@ def examples() -> dict[str, Example]:
     q8_0 = b"".join(F16(0.5).tobytes() + row.tobytes() for row in blocks)
     r = random(2, 32)
     per_tensor = np.abs(x).max() / 127
+    groups = random(2, a.shape[1], 4)
 
     def of_q(q: Values) -> Values:
         return np.asarray(softmax(q @ k.swapaxes(-1, -2) / math.sqrt(8)) @ w)
@@ -144,6 +145,9 @@ def examples() -> dict[str, Example]:
             ),
             {},
             1e-3,
+        ),
+        "grouped_matmul": Example(
+            (a, groups, np.array([1, 3], np.int32)), (np.concatenate([a[:1] @ groups[0], a[1:] @ groups[1]]),)
         ),
         "layer_norm_linear": Example(
             (x, a, gamma, beta, a[:, 0].copy()), ((layer_norm(x) * gamma + beta) @ a.T + a[:, 0],)

@@ -14,8 +14,7 @@ import numpy as np
 
 import athanor
 
-from . import convolutional, live, models, recurrent
-from . import convolutional, live, models, training
+from . import convolutional, experts, live, models, recurrent, training
 from .test_package import PROJECT
 
 DOCUMENT = PROJECT / "../../docs/models.md"
@@ -121,6 +120,7 @@ class ModelsTest(unittest.TestCase):
                 np.concatenate(found, 1), expected, rtol=1e-4, atol=1e-4, err_msg=prompt.name
             )
             self.assertEqual(4, self.client.tensor(tensors["state"].handle).version)
+
     def test_training(self) -> None:
         """Trains two layers; only the loss comes back."""
         block = training.Mlp()
@@ -147,6 +147,9 @@ class ModelsTest(unittest.TestCase):
             convolutional.Patches(),
             convolutional.Whisper(),
             convolutional.UNet(),
+            experts.Adapters(),
+            experts.Experts(8),
+            experts.Experts(128),
         )
         for block in blocks:
             (result,) = self.run_once(block, self.load(block))

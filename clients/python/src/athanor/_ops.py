@@ -2271,6 +2271,57 @@ class Ops(ABC, Generic[AnyTensor]):
         return outputs["y"]
 
     @method
+    def grouped_matmul(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        sizes: AnyTensor | Array,
+        bias: AnyTensor | Array | None = None,
+        *,
+        transpose_b: bool = False,
+        activation: Literal["none", "relu", "gelu", "gelu-tanh", "silu"] = "none",
+        out_dtype: Literal["f64", "f32", "f16", "bf16"] | None = None,
+        precision: Literal["ieee", "tf32"] = "ieee",
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Multiplies groups of rows, each by the matrix of its group: of the expert or the adapter that the rows are for. Groups without rows cost nothing.
+
+        c = activation(a·b + bias) with b and bias of the row's group, accumulated in f32, or in f64 for f64
+        inputs
+
+        Args:
+            a: [T, K] of f64, f32, f16, bf16: the rows, ordered by group.
+            b: [E, K, N] or [E, N, K] with transpose_b of f64, f32, f16, bf16: the matrices of the groups.
+            sizes: [E] of i32: the number of rows of each group; negative ones count as 0.
+            bias: [E, N] of f64, f32, f16, bf16 (optional): a bias for each group, added to each of its
+                rows; same dtype as a, or f32 unless a is f64.
+            transpose_b: whether b is stored as […, N, K] (default False).
+            activation: activation function, applied after the bias (default none).
+            out_dtype: dtype of c; default that of a. Products of f64 and f32 support only their own dtype.
+            precision: precision of f32 factors. ieee: full f32. tf32: rounded to 11 significant bits, for
+                tensor cores (default ieee).
+            out: an existing tensor to write to, with the dtype and shape of c.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            c: [T, N] of dtype `out_dtype`: the products; rows after the last group are zeros.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "grouped-matmul",
+            {"a": a, "b": b, "sizes": sizes, "bias": bias},
+            {"transposeB": transpose_b, "activation": activation, "outDtype": out_dtype, "precision":
+             precision},
+            ["c"],
+            out,
+            timeout,
+        )
+        return outputs["c"]
+
+    @method
     def hard_sigmoid(
         self,
         x: AnyTensor | Array,

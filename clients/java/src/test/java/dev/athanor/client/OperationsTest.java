@@ -129,6 +129,13 @@ class OperationsTest {
           near(result.y(), 30, 43);
           near(result.next(), 4);
         });
+    EXAMPLES.put(
+        "grouped-matmul",
+        o -> {
+          var b = HostTensor.of(new float[] {1, 0, 0, 1, 2, 0, 0, 2}, 2, 2, 2);
+          var sizes = HostTensor.of(new int[] {1, 1}, 2);
+          near(o.groupedMatmul(matrix(2, 1, 2, 3, 4), b, sizes), 1, 2, 6, 8);
+        });
     EXAMPLES.put("group-norm", o -> near(o.groupNorm(row, 1), -1, 1));
     EXAMPLES.put("resize", o -> near(o.resize(image, p -> p.sizes(2)), 1, 3));
     EXAMPLES.put("max-pool", o -> near(o.maxPool(image, p -> p.kernel(2).after(1)), 2, 3, 4, 4));
