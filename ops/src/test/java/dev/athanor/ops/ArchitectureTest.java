@@ -67,7 +67,9 @@ class ArchitectureTest {
           entry(
               "linear.dense",
               Set.of("reference", "cost", "tile", "linear", "linear.simt", "linear.gemv", "move")),
-          entry("linear.quantized", Set.of("reference", "cost", "tile", "linear", "quant", "move")),
+          entry(
+              "linear.quantized",
+              Set.of("reference", "cost", "tile", "linear", "linear.dense", "quant", "move")),
           entry("convolution", Set.of("reference", "cost", "tile", "linear", "move")),
           entry("recurrence", Set.of("reference", "cost", "tile", "linear", "expression")),
           entry("attention", Set.of("reference", "cost", "tile")),

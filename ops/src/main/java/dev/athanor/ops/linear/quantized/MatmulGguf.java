@@ -85,7 +85,8 @@ public final class MatmulGguf implements SampledOp {
   @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
-    return ProjectionPlanner.plans("matmul-gguf", problem(inputs, attributes), inputs, capability);
+    return ProjectionPlanner.plans(
+        "matmul-gguf", problem(inputs, attributes), inputs, attributes, capability);
   }
 
   @Override

@@ -116,7 +116,8 @@ public final class MatmulInt4 implements SampledOp {
   @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
-    return ProjectionPlanner.plans("matmul-int4", problem(inputs, attributes), inputs, capability);
+    return ProjectionPlanner.plans(
+        "matmul-int4", problem(inputs, attributes), inputs, attributes, capability);
   }
 
   @Override

@@ -4,6 +4,7 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
@@ -89,7 +90,11 @@ final class ProjectionPlanner {
 
   /** Returns the plans that the device can run, the cheapest first. */
   static List<LaunchPlan> plans(
-      String op, ProjectionProblem problem, Map<String, TensorType> inputs, Capability device) {
+      String op,
+      ProjectionProblem problem,
+      Map<String, TensorType> inputs,
+      Attributes attributes,
+      Capability device) {
     double weightBytes = 0;
     for (var projection : problem.projections()) {
       var weights = inputs.get(projection.weights());
@@ -99,7 +104,12 @@ final class ProjectionPlanner {
     switch (problem.packing()) {
       case Packing.Block block -> planner.offerRows(block);
       case Packing.AlongN along when !PairedStaging.decodes(along) -> planner.offerColumns(along);
-      default -> Int4GemvPlan.of(problem, weightBytes, device).forEach(planner::offerInt4);
+      default -> {
+        Int4GemvPlan.of(problem, weightBytes, device).forEach(planner::offerInt4);
+        if (!Instruction.isNative(problem.in(), device)) {
+          new DecodedProjection(problem, inputs, attributes, device).offer(planner.candidates);
+        }
+      }
     }
     boolean blocksAsSingles =
         problem.packing() instanceof Packing.Block && problem.in() == DType.F32;
@@ -269,10 +279,7 @@ final class ProjectionPlanner {
             access(problem.alignment(), problem.out()),
             problem.projections().size(),
             false);
-    // the other kernels of paired weights use tensor cores, too
-    if (instruction == Instruction.MMA
-        && !Instruction.isNative(problem.in(), device)
-        && !PairedStaging.decodes(packing)) {
+    if (instruction == Instruction.MMA && !Instruction.isNative(problem.in(), device)) {
       candidates.refuse(variant.name(), "tensor cores lack " + problem.in().text());
       return;
     }

@@ -194,7 +194,7 @@ public final class QkvProject implements SampledOp {
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     return ProjectionPlanner.plans(
-        description.name(), problem(inputs, attributes), inputs, capability);
+        description.name(), problem(inputs, attributes), inputs, attributes, capability);
   }
 
   @Override
