@@ -45,7 +45,7 @@ class StepTest {
   void refusesComputationsThatTheDeviceLacks(
       DType dtype, boolean float64, boolean atomics64, String refusal) {
     var types = Map.of("a", type(dtype, 64), "b", type(dtype, 64));
-    var features = new Features(float64, atomics64, true, 0);
+    var features = new Features(float64, atomics64, true, 0, true);
     if (refusal == null) {
       assertThat(plans("add", types, 48 << 10, features)).isNotEmpty();
     } else {
@@ -57,11 +57,12 @@ class StepTest {
   @Test
   void countsTheSharedMemoryThroughWhichLanesExchangeValues() {
     var types = Map.of("a", type(DType.F32, 64, 64), "b", type(DType.F32, 64, 64));
-    int all = plans("matmul", types, 48 << 10, new Features(true, true, true, 0)).size();
-    assertThat(plans("matmul", types, 48 << 10, new Features(true, true, true, 4))).hasSize(all);
-    assertThat(plans("matmul", types, 48 << 10, new Features(true, true, true, 256)))
+    int all = plans("matmul", types, 48 << 10, new Features(true, true, true, 0, true)).size();
+    assertThat(plans("matmul", types, 48 << 10, new Features(true, true, true, 4, true)))
+        .hasSize(all);
+    assertThat(plans("matmul", types, 48 << 10, new Features(true, true, true, 256, true)))
         .hasSizeLessThan(all);
-    assertThat(new Features(true, true, true, 4).exchangeBytes(33)).isEqualTo(4 * 65);
+    assertThat(new Features(true, true, true, 4, true).exchangeBytes(33)).isEqualTo(4 * 65);
     assertThat(Features.ALL.exchangeBytes(1024)).isZero();
   }
 }

@@ -42,12 +42,17 @@ public record Capability(
    *     sums
    * @param exchangeBytes shared memory, per thread of a block and once more for the block, through
    *     which lanes exchange values if the device cannot exchange them within a warp; else 0
+   * @param subnormals whether it keeps f32 numbers below 2^-126, which otherwise may become 0
    */
   public record Features(
-      boolean float64, boolean atomics64, boolean opaqueProducts, int exchangeBytes) {
+      boolean float64,
+      boolean atomics64,
+      boolean opaqueProducts,
+      int exchangeBytes,
+      boolean subnormals) {
 
     /** The features of NVIDIA's GPUs and of the emulator. */
-    public static final Features ALL = new Features(true, true, true, 0);
+    public static final Features ALL = new Features(true, true, true, 0, true);
 
     /** Returns the shared memory that a block needs besides its kernel's. */
     public int exchangeBytes(long threads) {

@@ -306,4 +306,11 @@ class VerificationTest {
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage("twice has no case 2; its quick cases are 1 to 1");
   }
+
+  @Test
+  void aDeviceWithoutSubnormalsMayReturnZeroForThemOnly() {
+    var expected = new double[] {-6e-41, 6e-41, 2e-38, 0, 1e-50};
+    assertThat(Verification.flushed(expected, new double[] {-0.0, 5e-41, 0, 0, 0}))
+        .containsExactly(0, 6e-41, 2e-38, 0, 0);
+  }
 }

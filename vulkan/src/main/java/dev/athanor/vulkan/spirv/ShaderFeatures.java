@@ -44,6 +44,7 @@ public record ShaderFeatures(
         float64,
         int64Atomics,
         products.contains(CooperativeProduct.USUAL),
-        subgroups ? 0 : Lanes.WORD);
+        subgroups ? 0 : Lanes.WORD,
+        subnormals);
   }
 }

@@ -37,7 +37,7 @@ class SimtProductTest {
             49_152,
             49_152,
             1L << 34,
-            new Features(true, true, false, 0));
+            new Features(true, true, false, 0, true));
     return problem.plans(device);
   }
 
