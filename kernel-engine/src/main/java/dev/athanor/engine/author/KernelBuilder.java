@@ -685,6 +685,16 @@ public final class KernelBuilder {
     return all;
   }
 
+  /** Returns the sum of the values of this lane and all lower lanes of the warp. */
+  public Int prefixSum(Int value) {
+    var sum = value;
+    for (int distance = 1; distance < WARP; distance *= 2) {
+      var other = sum.value().fromLaneBelow(distance).integer();
+      sum = sum.plus(integer(0).where(lane().lt(distance), other));
+    }
+    return sum;
+  }
+
   /**
    * Reduces values over all threads of a block, each separately; all threads get the results. The
    * order of the reduction is deterministic. All threads must participate.

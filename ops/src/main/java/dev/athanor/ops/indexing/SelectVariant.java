@@ -57,7 +57,7 @@ record SelectVariant() implements Variant {
             flags.add(zero.where(loaded.eq(0), k.integer(1)));
           }
           var own = flags.stream().reduce(Int::plus).orElseThrow();
-          var lanes = sumOfLanes(k, own);
+          var lanes = k.prefixSum(own);
           k.barrier(); // the totals of the previous chunk were read
           totals.storeWhere(k.lane().eq(KernelBuilder.WARP - 1), zero, k.warp(), lanes.value());
           k.barrier();
@@ -73,16 +73,6 @@ record SelectVariant() implements Variant {
         });
     k.loop(before.plus(k.thread()), extent, THREADS, place -> index.store(place, extent.value()));
     count.storeWhere(k.thread().eq(0), zero, before.wide().value());
-  }
-
-  /** Returns the sum of the values of this lane and all lower lanes. */
-  private static Int sumOfLanes(KernelBuilder k, Int own) {
-    var sum = own;
-    for (int distance = 1; distance < KernelBuilder.WARP; distance *= 2) {
-      var other = sum.value().fromLaneBelow(distance).integer();
-      sum = sum.plus(k.integer(0).where(k.lane().lt(distance), other));
-    }
-    return sum;
   }
 
   private static void store(List<Int> flags, Int position, Int first, GlobalPointer index) {

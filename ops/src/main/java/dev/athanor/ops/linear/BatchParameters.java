@@ -13,7 +13,7 @@ import java.util.Optional;
  * outerA, outerB, strideC}. A launch covers two nested loops of a {@link Batch}. Strides are in
  * elements.
  */
-public final class BatchParameters implements Locator {
+public final class BatchParameters implements TileLocator {
   private final KernelBuilder k;
   private final Int products;
   private final Wide innerA;
@@ -37,9 +37,9 @@ public final class BatchParameters implements Locator {
   public record Matrices(GlobalPointer a, GlobalPointer b, GlobalPointer c) {}
 
   @Override
-  public Located locate(Matrices first, TileScheduler shape, Int m, Int n) {
+  public ProductTile locate(Matrices first, TileScheduler shape, Int m, Int n) {
     var tile = shape.tile(k, m, n);
-    return new Located(of(first, tile.matrix()), tile, m, Optional.empty());
+    return new ProductTile(of(first, tile.matrix()), tile, m, Optional.empty());
   }
 
   /**

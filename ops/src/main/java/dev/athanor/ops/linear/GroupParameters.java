@@ -18,7 +18,7 @@ import java.util.Optional;
  * rows of its tile: the lanes of a warp read the sizes of as many groups, count their rows and
  * tiles, and add up those before them.
  */
-final class GroupParameters implements Locator {
+final class GroupParameters implements TileLocator {
   private static final int WARP = KernelBuilder.WARP;
 
   /** Integers in shared memory: the group, its row, its end; and one, for a vector. */
@@ -45,7 +45,7 @@ final class GroupParameters implements Locator {
   record Group(Int index, Predicate exists) {}
 
   @Override
-  public Located locate(Matrices first, TileScheduler shape, Int m, Int n) {
+  public ProductTile locate(Matrices first, TileScheduler shape, Int m, Int n) {
     var across = n.plus(shape.n() - 1).div(shape.n());
     var down = k.block().div(across);
     var column = k.block().minus(down.times(across)).times(shape.n());
@@ -55,7 +55,7 @@ final class GroupParameters implements Locator {
     var index = read(found, 0);
     var end = read(found, 2);
     var b = first.b().matrix(index.min(groups.plus(-1)), strideB);
-    return new Located(
+    return new ProductTile(
         new Matrices(first.a(), b, first.c()),
         new Tile(index, read(found, 1), column),
         end,
@@ -82,11 +82,11 @@ final class GroupParameters implements Locator {
         from -> {
           var group = from.plus(k.lane());
           var size = sizes.loadWhere(group.lt(groups), group).integer().max(k.integer(0)).min(m);
-          var sum = sumOfLanes(size);
+          var sum = k.prefixSum(size);
           var start = rows.plus(sum.minus(size)).min(m);
           var end = rows.plus(sum).min(m);
           var own = end.minus(start).plus(tile - 1).div(tile);
-          var all = sumOfLanes(own);
+          var all = k.prefixSum(own);
           var inGroup = down.minus(tiles.plus(all.minus(own)));
           k.when(
               inGroup.ge(k.integer(0)).and(inGroup.lt(own)),
@@ -102,16 +102,6 @@ final class GroupParameters implements Locator {
   private void store(SharedTile found, Int group, Int row, Int end) {
     found.store(
         k.integer(0), k.integer(0), List.of(group.value(), row.value(), end.value(), end.value()));
-  }
-
-  /** Returns the sum of the values of this lane and all lower lanes. */
-  private Int sumOfLanes(Int own) {
-    var sum = own;
-    for (int distance = 1; distance < WARP; distance *= 2) {
-      var other = sum.value().fromLaneBelow(distance).integer();
-      sum = sum.plus(k.integer(0).where(k.lane().lt(distance), other));
-    }
-    return sum;
   }
 
   private Int ofLastLane(Int value) {

@@ -36,7 +36,7 @@ public final class ProductParameters {
 
   private final KernelBuilder k;
   private final TileScheduler shape;
-  private final Located located;
+  private final ProductTile located;
 
   public ProductParameters(KernelBuilder k, Product product, int tileM, int tileN) {
     this.k = k;
@@ -48,7 +48,7 @@ public final class ProductParameters {
     var depth = k.integer("k");
     lda = k.integer("lda");
     ldb = k.integer("ldb");
-    var locator = Locator.declare(k, product.grouped());
+    var locator = TileLocator.declare(k, product.grouped());
     var share = k.integer("share");
     var strideShare = k.wide("strideShare");
     var ofAll = product.epilogue().declare(k);
@@ -75,7 +75,8 @@ public final class ProductParameters {
   }
 
   /**
-   * Returns the arguments up to those of {@link Locator} for the products from {@code start} on.
+   * Returns the arguments up to those of {@link TileLocator} for the products from {@code start}
+   * on.
    *
    * @param a the left factor, which may be a copy in the workspace
    * @param b the right factor, which may be a copy in the workspace

@@ -6,7 +6,7 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.linear.BatchParameters;
 import dev.athanor.ops.linear.Groups;
-import dev.athanor.ops.linear.Locator;
+import dev.athanor.ops.linear.TileLocator;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.KRange;
@@ -97,7 +97,7 @@ record TensorVariant(
     var lda = k.integer("lda");
     var ldb = k.integer("ldb");
     var located =
-        Locator.declare(k, grouped)
+        TileLocator.declare(k, grouped)
             .locate(
                 new BatchParameters.Matrices(firstA, firstB, firstC), TileScheduler.of(tile), m, n);
     var place = located.tile();

@@ -8,12 +8,13 @@ import dev.athanor.ops.tile.TileScheduler;
 import java.util.Optional;
 
 /**
- * The tile of a block, and the matrices that it belongs to.
+ * The tile of a product that a block computes.
  *
- * @param m the end of the tile's rows that may be computed
- * @param group the group of rows, if the product has groups
+ * @param matrices of the product
+ * @param m end of the rows that belong to the product
+ * @param group the group of rows, if there are groups
  */
-public record Located(
+public record ProductTile(
     BatchParameters.Matrices matrices,
     TileScheduler.Tile tile,
     Int m,

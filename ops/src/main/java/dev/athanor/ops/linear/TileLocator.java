@@ -5,14 +5,14 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.ops.tile.TileScheduler;
 
 /** The kernel parameters that say which tile of which matrices a block computes. */
-public sealed interface Locator permits BatchParameters, GroupParameters {
+public sealed interface TileLocator permits BatchParameters, GroupParameters {
 
   /**
    * Declares the parameters.
    *
    * @param grouped whether the product has {@link Groups}
    */
-  static Locator declare(KernelBuilder k, boolean grouped) {
+  static TileLocator declare(KernelBuilder k, boolean grouped) {
     return grouped ? new GroupParameters(k) : new BatchParameters(k);
   }
 
@@ -23,5 +23,5 @@ public sealed interface Locator permits BatchParameters, GroupParameters {
    * @param shape of the tile
    * @param m rows of each matrix, or those of all groups
    */
-  Located locate(BatchParameters.Matrices first, TileScheduler shape, Int m, Int n);
+  ProductTile locate(BatchParameters.Matrices first, TileScheduler shape, Int m, Int n);
 }
