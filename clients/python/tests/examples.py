@@ -253,6 +253,9 @@ def windows() -> dict[str, Example]:
         "max_pool": Example(
             (x[..., :4].copy(),), (pairs.max((3, 5)),), {"kernel": [2, 2], "strides": [2, 2]}, 0
         ),
+        "max_pool_with_indices": Example(
+            (line,), (line.max(2, keepdims=True), line.argmax(2, keepdims=True)), {}, 0
+        ),
         "resize": Example(
             (line,),
             (np.interp(np.linspace(0, 4, 9), np.arange(5), line[0, 0]).reshape(1, 1, 9),),

@@ -107,10 +107,20 @@ def average_pool(n: Node) -> Array:
     return n.run("average_pool", n.x[0], count_padding=bool(n.attribute("count_include_pad", 0)), **pooling(n))
 
 
+def indexed(n: Node, x: Array) -> tuple[Array, Array]:
+    """Returns maxima and their indices in x, in whose planes the last dimension may be the slowest."""
+    y, pixels = n.run("max_pool_with_indices", x, **pooling(n))
+    planes = np.arange(math.prod(x.shape[:2])).reshape(*x.shape[:2], *[1] * (x.ndim - 2))
+    if n.attribute("storage_order", 0):
+        places = np.unravel_index(pixels, x.shape[2:])
+        pixels = np.ravel_multi_index(places, x.shape[2:], order="F")
+    return y, planes * math.prod(x.shape[2:]) + pixels
+
+
 def max_pool(n: Node) -> Array:
-    if n.outputs > 1:
-        raise NotImplementedError("the indices of the maxima")
     x, dtype = n.x[0], name(n.x[0].dtype)
+    if n.outputs > 1:
+        return indexed(n, x)
     if dtype not in ("i8", "u8"):
         return n.run("max_pool", x, **pooling(n))
     return n.run("cast", n.run("max_pool", n.run("cast", x, to="f32"), **pooling(n)), to=dtype)

@@ -140,6 +140,13 @@ class OperationsTest {
     EXAMPLES.put("resize", o -> near(o.resize(image, p -> p.sizes(2)), 1, 3));
     EXAMPLES.put("max-pool", o -> near(o.maxPool(image, p -> p.kernel(2).after(1)), 2, 3, 4, 4));
     EXAMPLES.put(
+        "max-pool-with-indices",
+        o -> {
+          var result = o.maxPoolWithIndices(image, p -> p.kernel(2).after(1));
+          near(result.y(), 2, 3, 4, 4);
+          assertThat(result.indices().toLongs()).containsExactly(1, 2, 3, 3);
+        });
+    EXAMPLES.put(
         "bias-activation",
         o -> near(o.biasActivation(row, f32(1, -9), p -> p.activation(Activation.RELU)), 4, 0));
     EXAMPLES.put(

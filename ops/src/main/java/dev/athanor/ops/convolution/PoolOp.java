@@ -6,6 +6,7 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
@@ -26,12 +27,14 @@ import dev.athanor.ops.reference.SampledOp;
 import dev.athanor.ops.reference.TensorReader;
 import dev.athanor.ops.tile.Epilogue;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
+import java.util.stream.Collectors;
 
 /** The maximum or mean of windows along one to three spatial dimensions, as ONNX's pools. */
 public final class PoolOp implements SampledOp {
@@ -54,10 +57,13 @@ public final class PoolOp implements SampledOp {
           "x=[1,2,5,4,3] kernel=5,4,3");
 
   private final Kind kind;
+  private final boolean indexed;
   private final OpDescription description;
 
-  public PoolOp(boolean mean) {
-    kind = mean ? Kind.MEAN : Kind.MAXIMUM;
+  private PoolOp(Kind kind, boolean indexed) {
+    this.kind = kind;
+    this.indexed = indexed;
+    boolean mean = kind == Kind.MEAN;
     var attributes = new ArrayList<Attribute>();
     attributes.add(Window.attribute("kernel", "elements of a window; by default those of x", 1));
     attributes.addAll(Window.ATTRIBUTES);
@@ -72,9 +78,9 @@ public final class PoolOp implements SampledOp {
     var what = mean ? "mean" : "maximum";
     description =
         new OpDescription(
-            kind.text() + "-pool",
-            "Computes the %s of each window, along one to three spatial dimensions."
-                .formatted(what),
+            kind.text() + "-pool" + (indexed ? "-with-indices" : ""),
+            "Computes the %s of each window%s, along one to three spatial dimensions."
+                .formatted(what, indexed ? " and its index" : ""),
             List.of(
                 new Input(
                     "x",
@@ -83,9 +89,7 @@ public final class PoolOp implements SampledOp {
                     false,
                     "the images; [N, …, C] with channelsLast")),
             attributes,
-            List.of(
-                Output.of(
-                    "y", "[N, C, …]", "same as x", "the result; [N, …, C] with channelsLast")),
+            outputs(indexed),
             "y[n, c, p] = the %s of x[n, c, p·stride − before + t·dilation] over the taps t that are"
                     .formatted(what)
                 + " in x"
@@ -93,6 +97,26 @@ public final class PoolOp implements SampledOp {
                     ? ", added in f32 (f64 for f64); NaN if there are none"
                     : "; NaN if one is NaN, and −∞ if there are none"),
             "taps per element of y");
+  }
+
+  /** Returns the ops, which share their kernels. */
+  public static List<Op> all() {
+    return List.of(
+        new PoolOp(Kind.MAXIMUM, false),
+        new PoolOp(Kind.MAXIMUM, true),
+        new PoolOp(Kind.MEAN, false));
+  }
+
+  private static List<Output> outputs(boolean indexed) {
+    var y = Output.of("y", "[N, C, …]", "same as x", "the result; [N, …, C] with channelsLast");
+    var indices =
+        Output.of(
+            Pooling.INDICES,
+            "[N, C, …]",
+            "i64",
+            "the index of each maximum among the pixels of its image, as in PyTorch: of the first"
+                + " one, or of the last NaN; -1 if nothing exceeds −∞");
+    return indexed ? List.of(y, indices) : List.of(y);
   }
 
   @Override
@@ -134,7 +158,12 @@ public final class PoolOp implements SampledOp {
     var x = x(inputs, attributes);
     var spatial = windows(x, attributes).stream().map(Window::out).toList();
     var shape = Images.shape(x.count(), x.channels(), spatial, x.channelsLast());
-    return Map.of("y", Checks.output("y", x.dtype(), shape));
+    var outputs = new LinkedHashMap<String, TensorType>();
+    outputs.put("y", Checks.output("y", x.dtype(), shape));
+    if (indexed) {
+      outputs.put(Pooling.INDICES, Checks.output(Pooling.INDICES, DType.I64, shape));
+    }
+    return outputs;
   }
 
   @Override
@@ -146,7 +175,8 @@ public final class PoolOp implements SampledOp {
     Checks.requireThreads("x", x.type(), output.shape().elements());
     var windows = windows(x, attributes);
     var function =
-        new Pooling(kind, Epilogue.type(x.dtype()), kind == Kind.MEAN && attributes.flag(PADDED));
+        new Pooling(
+            kind, Epilogue.type(x.dtype()), kind == Kind.MEAN && attributes.flag(PADDED), indexed);
     var layout =
         new WindowVariant.Layout(
             (int) x.count(), (int) x.channels(), 1, 1, windows, x.channelsLast());
@@ -190,30 +220,51 @@ public final class PoolOp implements SampledOp {
     var taps = Pixels.of(windows, Window::kernel, 1, false);
     boolean padded = kind == Kind.MEAN && attributes.flag(PADDED);
     long elements = Objects.requireNonNull(outputs(types, attributes).get("y")).shape().elements();
-    return Map.of(
-        "y",
-        ReferenceOutput.ofElements(
-            elements,
-            index -> {
-              double result = kind == Kind.MEAN ? 0 : Double.NEGATIVE_INFINITY;
-              long count = 0;
-              for (long tap = 0; tap < taps.count(); tap++) {
-                var at = to.place(to.pixel(index));
-                boolean counts = padded;
-                for (int i = 0; i < at.length; i++) {
-                  var window = windows.get(i);
-                  at[i] = window.at(at[i], taps.place(tap)[i]);
-                  counts &= at[i] < window.in() + window.after();
-                }
-                long pixel = from.pixel(at);
-                if (pixel >= 0) {
-                  double value = x.get(from.index(to.image(index), to.channel(index), pixel));
-                  result = kind == Kind.MEAN ? result + value : Math.max(result, value);
-                }
-                count += counts || pixel >= 0 ? 1 : 0;
+    Reduction reduction =
+        index -> {
+          double result = kind == Kind.MEAN ? 0 : Double.NEGATIVE_INFINITY;
+          long pixelOfMost = Pooling.NONE;
+          long count = 0;
+          for (long tap = 0; tap < taps.count(); tap++) {
+            var at = to.place(to.pixel(index));
+            boolean counts = padded;
+            for (int i = 0; i < at.length; i++) {
+              var window = windows.get(i);
+              at[i] = window.at(at[i], taps.place(tap)[i]);
+              counts &= at[i] < window.in() + window.after();
+            }
+            long pixel = from.pixel(at);
+            if (pixel >= 0) {
+              double value = x.get(from.index(to.image(index), to.channel(index), pixel));
+              if (kind == Kind.MEAN) {
+                result += value;
+              } else if (value > result || Double.isNaN(value)) {
+                result = value;
+                pixelOfMost = pixel;
               }
-              return kind == Kind.MEAN ? result / count : result;
-            }));
+            }
+            count += counts || pixel >= 0 ? 1 : 0;
+          }
+          return kind == Kind.MEAN
+              ? new Reduced(result / count, pixelOfMost)
+              : new Reduced(result, pixelOfMost);
+        };
+    var references = new LinkedHashMap<String, ReferenceOutput>();
+    references.put("y", ReferenceOutput.ofElements(elements, i -> reduction.of(i).value));
+    if (indexed) {
+      references.put(
+          Pooling.INDICES, ReferenceOutput.ofElements(elements, i -> reduction.of(i).pixel));
+    }
+    return references;
+  }
+
+  /** A result, and the pixel of a maximum. */
+  private record Reduced(double value, long pixel) {}
+
+  /** Computes an element of y. */
+  @FunctionalInterface
+  private interface Reduction {
+    Reduced of(long index);
   }
 
   @Override
@@ -222,6 +273,19 @@ public final class PoolOp implements SampledOp {
     return kind == Kind.MAXIMUM
         ? Tolerance.exact()
         : dtype.bytes() < 4 ? Tolerance.usual(dtype) : ProductDescription.tolerance(dtype, 64);
+  }
+
+  private Map<String, Tolerance> tolerances(Problem problem) {
+    return outputs(problem.inputs(), problem.attributes()).entrySet().stream()
+        .collect(
+            Collectors.toMap(
+                Map.Entry::getKey,
+                output ->
+                    tolerance(
+                        output.getKey(),
+                        output.getValue().dtype(),
+                        problem.inputs(),
+                        problem.attributes())));
   }
 
   @Override
@@ -239,7 +303,7 @@ public final class PoolOp implements SampledOp {
             new Case(
                 Map.of("x", new Draw(random).normal(0, 1, type)),
                 problem.attributes(),
-                Map.of("y", tolerance("y", dtype, problem.inputs(), problem.attributes()))));
+                tolerances(problem)));
       }
     }
     return cases;

@@ -1,22 +1,33 @@
 package dev.athanor.ops.convolution;
 
+import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Arguments;
 import java.util.List;
-import java.util.function.Consumer;
+import java.util.Optional;
+import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 
 /**
  * Reduces the elements of a window of each channel. The parameters of {@link Kind#MEAN} are the
- * positions {@code end0}, … after the last that counts along each dimension.
+ * positions {@code end0}, … after the last that counts along each dimension, that of {@link
+ * Kind#MAXIMUM} is {@code indices} if it is indexed.
  *
  * @param type of x and y
  * @param padded whether a mean counts the positions in the padding
+ * @param indexed whether to store the pixel of each maximum
  */
-record Pooling(Kind kind, Type type, boolean padded) implements WindowFunction {
+record Pooling(Kind kind, Type type, boolean padded, boolean indexed) implements WindowFunction {
+
+  /** The output of the pixels of maxima. */
+  static final String INDICES = "indices";
+
+  /** The pixel of a maximum of no elements, or of −∞ alone. */
+  static final int NONE = -1;
 
   /** A reduction of windows. */
   enum Kind {
@@ -37,7 +48,8 @@ record Pooling(Kind kind, Type type, boolean padded) implements WindowFunction {
 
   @Override
   public String name() {
-    return "pool_%s_%s%s".formatted(kind.text, type.word(), padded ? "_padded" : "");
+    return "pool_%s_%s%s%s"
+        .formatted(kind.text, type.word(), padded ? "_padded" : "", indexed ? "_indices" : "");
   }
 
   private Type sum() {
@@ -46,7 +58,7 @@ record Pooling(Kind kind, Type type, boolean padded) implements WindowFunction {
 
   /** Returns the arguments of the function. */
   Arguments arguments(List<Window> windows) {
-    var all = Arguments.NONE;
+    var all = indexed ? Arguments.NONE.outputs(INDICES) : Arguments.NONE;
     for (int i = 0; padded && i < windows.size(); i++) {
       var window = windows.get(i);
       all = all.with("end" + i, (int) (window.in() + window.after()));
@@ -57,11 +69,9 @@ record Pooling(Kind kind, Type type, boolean padded) implements WindowFunction {
   @Override
   public OfElement declare(KernelBuilder k, int rank) {
     if (kind == Kind.MAXIMUM) {
-      return element -> {
-        var most = k.variable(k.real(sum(), Double.NEGATIVE_INFINITY));
-        each(element, k, x -> most.set(x.where(x.gt(most).or(x.isNan()), most)));
-        return most.to(type);
-      };
+      var indices =
+          indexed ? Optional.of(k.pointer(INDICES, Type.S64)) : Optional.<GlobalPointer>empty();
+      return element -> maximum(k, element, indices);
     }
     var ends = IntStream.range(0, padded ? rank : 0).mapToObj(i -> k.integer("end" + i)).toList();
     return element -> {
@@ -70,7 +80,7 @@ record Pooling(Kind kind, Type type, boolean padded) implements WindowFunction {
       each(
           element,
           k,
-          x -> {
+          (x, _) -> {
             sum.set(sum.plus(x));
             count.add(k.integer(1));
           });
@@ -79,7 +89,22 @@ record Pooling(Kind kind, Type type, boolean padded) implements WindowFunction {
     };
   }
 
-  private void each(Element element, KernelBuilder k, Consumer<Real> body) {
+  private Value maximum(KernelBuilder k, Element element, Optional<GlobalPointer> indices) {
+    var most = k.variable(k.real(sum(), Double.NEGATIVE_INFINITY));
+    var pixelOfMost = indices.map(_ -> k.variable(k.integer(NONE)));
+    each(
+        element,
+        k,
+        (x, pixel) -> {
+          var isMore = x.gt(most).or(x.isNan());
+          most.set(x.where(isMore, most));
+          pixelOfMost.ifPresent(at -> at.set(pixel.where(isMore, at)));
+        });
+    pixelOfMost.ifPresent(at -> indices.orElseThrow().store(element.index(), at.wide().value()));
+    return most.to(type);
+  }
+
+  private void each(Element element, KernelBuilder k, BiConsumer<Real, Int> body) {
     element
         .windows()
         .taps(
@@ -91,7 +116,8 @@ record Pooling(Kind kind, Type type, boolean padded) implements WindowFunction {
                         .x()
                         .plus(pixel.times(element.pixelStride()).wide())
                         .load(k.integer(0))
-                        .widen()));
+                        .widen(),
+                    pixel));
   }
 
   /** Returns the taps of the window that are in x or its padding. */

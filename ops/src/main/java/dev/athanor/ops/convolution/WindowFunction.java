@@ -33,6 +33,7 @@ interface WindowFunction {
   /**
    * An element of y.
    *
+   * @param index its index in y
    * @param group index of its group of channels
    * @param filter index of its channel within the group
    * @param channel index of its channel
@@ -42,6 +43,7 @@ interface WindowFunction {
    * @param windows the windows of the kernel
    */
   record Element(
+      Int index,
       Int group,
       Int filter,
       Int channel,

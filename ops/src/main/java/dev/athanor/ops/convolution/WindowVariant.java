@@ -107,6 +107,7 @@ record WindowVariant(WindowFunction function, int rank) implements Variant {
           var group = channel.div(filters);
           var element =
               new Element(
+                  index,
                   group,
                   channel.minus(group.times(filters)),
                   channel,

@@ -94,12 +94,7 @@ public final class BuiltInOps implements OpProvider {
   private static final List<Op> OPTIMIZER = List.of(new AdamW());
 
   private static final List<Op> CONVOLUTION =
-      List.of(
-          new ConvolutionOp(false),
-          new ConvolutionOp(true),
-          new PoolOp(false),
-          new PoolOp(true),
-          new ResizeOp());
+      List.of(new ConvolutionOp(false), new ConvolutionOp(true), new ResizeOp());
 
   private static final List<Op> RECURRENCE =
       List.of(new CausalConvolutionOp(), new LinearAttentionOp());
@@ -131,6 +126,7 @@ public final class BuiltInOps implements OpProvider {
             OPTIMIZER,
             CONVOLUTION,
             RECURRENCE,
+            PoolOp.all(),
             ElementwiseOps.all(),
             ExpressionOps.all(),
             MOVE,
