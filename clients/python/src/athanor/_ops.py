@@ -125,6 +125,16 @@ class MatmulBackwardResult(NamedTuple, Generic[AnyTensor]):
     """the shape of b of the dtype of a: the gradient with respect to b"""
 
 
+class MaxPoolWithIndicesResult(NamedTuple, Generic[AnyTensor]):
+    """The outputs of `max_pool_with_indices`."""
+
+    y: AnyTensor
+    """[N, C, …] of the dtype of x: the result; [N, …, C] with channels_last"""
+    indices: AnyTensor
+    """[N, C, …] of i64: the index of each maximum among the pixels of its image, as in PyTorch: of the
+    first one, or of the last NaN; -1 if nothing exceeds −∞"""
+
+
 class QkvProjectInt4Result(NamedTuple, Generic[AnyTensor]):
     """The outputs of `qkv_project_int4`."""
 
@@ -3058,6 +3068,61 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout,
         )
         return outputs["y"]
+
+    @method
+    def max_pool_with_indices(
+        self,
+        x: AnyTensor | Array,
+        *,
+        kernel: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+        dilations: Sequence[int] | None = None,
+        before: Sequence[int] | None = None,
+        after: Sequence[int] | None = None,
+        ceil: bool = False,
+        channels_last: bool = False,
+        out: Sequence[AnyTensor | None] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[MaxPoolWithIndicesResult[AnyTensor]]:
+        """Computes the maximum of each window and its index, along one to three spatial dimensions.
+
+        y[n, c, p] = the maximum of x[n, c, p·stride − before + t·dilation] over the taps t that are in x;
+        NaN if one is NaN, and −∞ if there are none
+
+        Args:
+            x: [N, C, L] or [N, C, H, W] or [N, C, D, H, W] of f64, f32, f16, bf16: the images; [N, …, C]
+                with channels_last.
+            kernel: for each spatial dimension, the elements of a window; by default those of x (at least
+                1).
+            strides: for each spatial dimension, the distance between windows; 1 if omitted (at least 1).
+            dilations: for each spatial dimension, the distance between the taps of a window; 1 if omitted
+                (at least 1).
+            before: for each spatial dimension, the elements of padding before x; 0 if omitted (at least 0).
+            after: for each spatial dimension, the elements of padding after x; 0 if omitted (at least 0).
+            ceil: whether the last window may end after the padding, if it begins before it (default False).
+            channels_last: whether channels are the last dimension of all tensors, not the second (default
+                False).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            y: [N, C, …] of the dtype of x: the result; [N, …, C] with channels_last.
+            indices: [N, C, …] of i64: the index of each maximum among the pixels of its image, as in
+                PyTorch: of the first one, or of the last NaN; -1 if nothing exceeds −∞.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "max-pool-with-indices",
+            {"x": x},
+            {"kernel": kernel, "strides": strides, "dilations": dilations, "before": before, "after": after,
+             "ceil": ceil, "channelsLast": channels_last},
+            ["y", "indices"],
+            out,
+            timeout,
+        )
+        return MaxPoolWithIndicesResult(**outputs)
 
     @method
     def maximum(
