@@ -107,17 +107,18 @@ def average_pool(n: Node) -> Array:
     return n.run("average_pool", n.x[0], count_padding=bool(n.attribute("count_include_pad", 0)), **pooling(n))
 
 
-def indexed(n: Node, x: Array) -> tuple[Array, Array]:
+def indexed(n: Node, x: Array) -> list[Array]:
     """Returns maxima and their indices in x, in whose planes the last dimension may be the slowest."""
-    y, pixels = n.run("max_pool_with_indices", x, **pooling(n))
+    found = n.client.max_pool_with_indices(x, **pooling(n))
+    pixels = found.indices.numpy()
     planes = np.arange(math.prod(x.shape[:2])).reshape(*x.shape[:2], *[1] * (x.ndim - 2))
     if n.attribute("storage_order", 0):
         places = np.unravel_index(pixels, x.shape[2:])
         pixels = np.ravel_multi_index(places, x.shape[2:], order="F")
-    return y, planes * math.prod(x.shape[2:]) + pixels
+    return [found.y.numpy(), planes * math.prod(x.shape[2:]) + pixels]
 
 
-def max_pool(n: Node) -> Array:
+def max_pool(n: Node) -> Array | list[Array]:
     x, dtype = n.x[0], name(n.x[0].dtype)
     if n.outputs > 1:
         return indexed(n, x)
