@@ -41,7 +41,7 @@ function terms(shape, sizes) {
   const inner = /^\[([^\]]*)\]/.exec(shape)?.[1] ?? '';
   const all = inner.split(',').map((term) => term.trim()).filter(Boolean);
   const named = all.filter((term) => !isLeading(term));
-  if (!named.length && all.length) return sizes.has('rows') ? ['rows'] : ['M', 'N'];
+  if (!named.length && all.length) return all.length === 1 && sizes.has('rows') ? ['rows'] : ['M', 'N'];
   return named.length === 1 && isLeading(all[0]) ? ['rows', ...named] : named;
 }
 

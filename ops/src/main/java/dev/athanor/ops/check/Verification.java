@@ -348,8 +348,8 @@ public final class Verification {
   static double[] flushed(double[] expected, double[] result) {
     var all = expected.clone();
     for (int i = 0; i < all.length; i++) {
-      if (result[i] == 0 && Math.abs(all[i]) < Float.MIN_NORMAL) {
-        all[i] = 0;
+      if (result[i] == 0 && all[i] != 0 && Math.abs(all[i]) < Float.MIN_NORMAL) {
+        all[i] = result[i];
       }
     }
     return all;

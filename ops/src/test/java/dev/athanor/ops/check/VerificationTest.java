@@ -309,8 +309,8 @@ class VerificationTest {
 
   @Test
   void aDeviceWithoutSubnormalsMayReturnZeroForThemOnly() {
-    var expected = new double[] {-6e-41, 6e-41, 2e-38, 0, 1e-50};
+    var expected = new double[] {-6e-41, 6e-41, 2e-38, -0.0, 1e-50};
     assertThat(Verification.flushed(expected, new double[] {-0.0, 5e-41, 0, 0, 0}))
-        .containsExactly(0, 6e-41, 2e-38, 0, 0);
+        .containsExactly(-0.0, 6e-41, 2e-38, -0.0, 0);
   }
 }
