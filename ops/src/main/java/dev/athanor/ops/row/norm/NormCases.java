@@ -171,7 +171,7 @@ public final class NormCases {
   public static Tolerance tolerance(DType dtype) {
     return Tolerance.maximum(
         switch (dtype) {
-          case F64 -> 2e-15;
+          case F64 -> 1e-14; // x − mean rounds at the size of x, and gamma scales that error
           case F32 -> 1e-5;
           case F16 -> 2e-3;
           case BF16 -> 1e-2;
