@@ -139,7 +139,8 @@ public record MatmulProblem(
     return tf32;
   }
 
-  private static void requireBias(DType given, String like, DType expected) {
+  /** Checks that a bias has the dtype of the input or output {@code like}, or f32 unless f64. */
+  public static void requireBias(DType given, String like, DType expected) {
     boolean mayBeSingle = expected != DType.F64 && expected != DType.F32;
     if (given != expected && !(mayBeSingle && given == DType.F32)) {
       throw new OpException.UnsupportedDType(

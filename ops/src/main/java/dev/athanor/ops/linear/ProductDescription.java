@@ -45,6 +45,16 @@ public final class ProductDescription {
     return Attribute.flag("transposeB", "whether " + what + " stored as […, N, K]");
   }
 
+  /** Returns the input of the bias of a projection, whose dtype is that of {@code left} or f32. */
+  public static Input bias(String name, String shape, Set<DType> dtypes, String left) {
+    return new Input(
+        name,
+        shape,
+        dtypes,
+        true,
+        "the bias, added to each row; same dtype as " + left + ", or f32");
+  }
+
   public static Attribute precision() {
     return Attribute.choice(
         "precision",

@@ -30,7 +30,10 @@ public record Int4Weights(
   /** The shape of the packed words of a {@code [K, N]} matrix. */
   public static final String WORDS = ofLayouts("", "[N, K/8]", "[K/8, N]", "[K, N/8]");
 
-  private static final int LEAST_GROUP = 32;
+  /** The dtypes of words: u32, and i32 as PyTorch stores them. */
+  public static final Set<DType> WORD_TYPES = Set.of(DType.U32, DType.I32);
+
+  private static final int LEAST_GROUP = 16;
   private static final String GROUP_SIZE = "groupSize";
 
   /** The attributes of an op with one matrix of 4-bit weights. */
@@ -67,21 +70,21 @@ public record Int4Weights(
             GROUP_SIZE,
             128,
             "number of weights of a column that share a scale: a power of two of at least"
-                + " 32, or -1 for all; the last group may be shorter")
+                + " 16, or -1 for all; the last group may be shorter")
         .from(-1, 1 << 30);
   }
 
   /**
    * Checks the requested group size.
    *
-   * @throws OpException.InvalidAttribute unless it is a power of two of at least 32, or -1
+   * @throws OpException.InvalidAttribute unless it is a power of two of at least 16, or -1
    */
   public static void checkGroupSize(Attributes attributes) {
     long asked = attributes.integer(GROUP_SIZE);
     if (asked != -1 && (asked < LEAST_GROUP || Long.bitCount(asked) != 1)) {
       throw new OpException.InvalidAttribute(
           GROUP_SIZE,
-          "attribute \"groupSize\" must be a power of two of at least 32, or -1 for a single group along K, got %d"
+          "attribute \"groupSize\" must be a power of two of at least 16, or -1 for a single group along K, got %d"
               .formatted(asked));
     }
   }

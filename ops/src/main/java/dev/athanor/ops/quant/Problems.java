@@ -6,6 +6,7 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.TensorReader;
 import java.util.HashMap;
+import org.jspecify.annotations.Nullable;
 
 /** Helpers shared by kernels and references for quantized tensors. */
 public final class Problems {
@@ -29,15 +30,17 @@ public final class Problems {
     double[] column(int column);
   }
 
-  /** Returns the product of a matrix {@code [m, k]} and a matrix of {@code n} columns. */
-  public static ReferenceOutput product(HostTensor a, int n, Columns b) {
+  /**
+   * Returns the product of a tensor {@code […, k]} and a matrix of {@code n} columns, plus a bias.
+   */
+  public static ReferenceOutput product(HostTensor a, int n, Columns b, @Nullable HostTensor bias) {
     var left = new TensorReader(a);
     var columns = new HashMap<Integer, double[]>();
     return ReferenceOutput.ofElements(
-        a.type().shape().extent(0) * n,
+        a.type().shape().leading(1).elements() * n,
         i -> {
           var column = columns.computeIfAbsent((int) (i % n), b::column);
-          double sum = 0;
+          double sum = bias == null ? 0 : bias.get(i % n);
           for (int depth = 0; depth < column.length; depth++) {
             sum += left.get(i / n * column.length + depth) * column[depth];
           }

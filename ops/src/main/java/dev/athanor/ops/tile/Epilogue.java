@@ -57,6 +57,11 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     };
   }
 
+  /** Returns an epilogue that only rounds sums. */
+  public static Epilogue none(DType out) {
+    return new Epilogue(Scale.NONE, Optional.empty(), Activation.NONE, out);
+  }
+
   /** Returns an epilogue that only multiplies by a number that is passed at the launch. */
   public static Epilogue plain(DType out) {
     return new Epilogue(Scale.ALPHA, Optional.empty(), Activation.NONE, out);

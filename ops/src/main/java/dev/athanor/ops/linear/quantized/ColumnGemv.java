@@ -11,6 +11,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.WeightPatch;
+import dev.athanor.ops.tile.Epilogue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -26,7 +27,13 @@ import java.util.stream.IntStream;
  * @param products number of products
  */
 record ColumnGemv(
-    Packing.AlongN packing, DType in, DType out, int rows, int columns, boolean whole, int products)
+    Packing.AlongN packing,
+    DType in,
+    Epilogue epilogue,
+    int rows,
+    int columns,
+    boolean whole,
+    int products)
     implements Variant {
 
   static final int THREADS = 256;
@@ -42,11 +49,11 @@ record ColumnGemv(
 
   @Override
   public String name() {
-    return "gemv_%s_%s_%s_m%d_n%d%s%s"
+    return "gemv_%s_%s%s_m%d_n%d%s%s"
         .formatted(
             packing.text(),
             in.text(),
-            out.text(),
+            epilogue.name(),
             rows,
             columns,
             whole ? "" : "_edge",
@@ -66,7 +73,7 @@ record ColumnGemv(
   private void write(KernelBuilder k) {
     var problem =
         new ProjectionParameters(
-            k, packing, in, out, products, (m, n) -> n.plus(tile() - 1).div(tile()));
+            k, packing, in, epilogue, products, (m, n) -> n.plus(tile() - 1).div(tile()));
     var firstColumn = problem.tile.times(tile());
     var weights = new ColumnWeights(k, packing.format(), problem.weights, problem.n);
     var way = k.thread().div(ACROSS);

@@ -3,6 +3,7 @@ package dev.athanor.ops.linear.quantized;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.Step;
@@ -82,7 +83,7 @@ final class DecodedProjection {
         plans(
                 DECODE,
                 names.entrySet().stream()
-                    .collect(Collectors.toMap(Map.Entry::getKey, e -> type(e.getValue()))),
+                    .collect(Collectors.toMap(Map.Entry::getKey, e -> words(type(e.getValue())))),
                 given)
             .getFirst();
     var weights = new Slot.Workspace(end);
@@ -102,6 +103,11 @@ final class DecodedProjection {
                 default -> slot;
               }));
     }
+  }
+
+  /** Returns the type that decoding requires for words, which may be declared as signed. */
+  private static TensorType words(TensorType type) {
+    return type.dtype() == DType.I32 ? new TensorType(DType.U32, type.shape()) : type;
   }
 
   private TensorType type(String input) {
@@ -143,9 +149,15 @@ final class DecodedProjection {
 
   private List<LaunchPlan> products(Projection projection) {
     var weights = Objects.requireNonNull(types.get(projection));
+    var types =
+        new HashMap<>(
+            Map.of("a", TensorType.of(problem.in(), problem.m(), problem.k()), "b", weights));
+    if (problem.epilogue().bias().isPresent()) {
+      types.put("bias", type(projection.bias()));
+    }
     return plans(
         MULTIPLY,
-        Map.of("a", TensorType.of(problem.in(), problem.m(), problem.k()), "b", weights),
+        types,
         Map.of(
             "transposeB",
             problem.packing() instanceof Packing.AlongK,
@@ -158,9 +170,11 @@ final class DecodedProjection {
     return step.map(slot ->
         switch (slot) {
           case Slot.Input(var name, var offset) ->
-              name.equals("b")
-                  ? new Slot.Workspace(weights.byteOffset() + offset)
-                  : new Slot.Input(problem.left(), offset);
+              switch (name) {
+                case "b" -> new Slot.Workspace(weights.byteOffset() + offset);
+                case "bias" -> new Slot.Input(projection.bias(), offset);
+                default -> new Slot.Input(problem.left(), offset);
+              };
           case Slot.Output(_, var offset) -> new Slot.Output(projection.output(), offset);
           case Slot.Workspace(var offset) -> new Slot.Workspace(end + offset);
           case Slot.Scalar scalar -> scalar;

@@ -11,6 +11,7 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
+import dev.athanor.ops.tile.Epilogue;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -32,7 +33,7 @@ import java.util.List;
 record Int4Gemv(
     Packing packing,
     DType in,
-    DType out,
+    Epilogue epilogue,
     int rows,
     int columns,
     int group,
@@ -55,11 +56,11 @@ record Int4Gemv(
 
   @Override
   public String name() {
-    return "gemv_%s_%s_%s_m%d_n%d_g%d_s%d%s_c%d%s"
+    return "gemv_%s_%s%s_m%d_n%d_g%d_s%d%s_c%d%s"
         .formatted(
             packing.text(),
             in.text(),
-            out.text(),
+            epilogue.name(),
             rows,
             columns,
             group,
@@ -99,7 +100,16 @@ record Int4Gemv(
   /** Returns the kernel that computes shares of K. */
   Int4Gemv split() {
     return new Int4Gemv(
-        packing, in, DType.F32, rows, columns, group, alignK, alignN, products, true);
+        packing,
+        in,
+        Epilogue.none(DType.F32),
+        rows,
+        columns,
+        group,
+        alignK,
+        alignN,
+        products,
+        true);
   }
 
   @Override
@@ -128,7 +138,7 @@ record Int4Gemv(
               k,
               variant.packing,
               variant.in,
-              variant.out,
+              variant.epilogue,
               variant.products,
               (m, n) -> n.plus(columns - 1).div(columns));
       mma = variant.in == DType.BF16 ? Mma.BF16 : Mma.F16;

@@ -51,7 +51,7 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
     return new Int4Gemv(
         problem.packing(),
         problem.in(),
-        problem.out(),
+        problem.epilogue(),
         Math.min(MAX_ROWS, Integer.highestOneBit(2 * problem.m() - 1)),
         columns,
         Math.min(Int4Slot.DEPTH, 1 << Math.min(problem.groupShift(), 30)),
@@ -130,10 +130,9 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
   List<Step> split(Shares shares) {
     var projection = problem.projections().getFirst();
     var sums = new Slot.Workspace(0);
-    var arguments = problem.arguments(_ -> sums).with("depth", shares.stages() * depthOfRound());
-    var second =
-        ShareSumVariant.of(
-            ProjectionParameters.epilogue(problem.packing(), problem.out()), projection.n());
+    var arguments =
+        problem.ofShares().arguments(_ -> sums).with("depth", shares.stages() * depthOfRound());
+    var second = ShareSumVariant.of(problem.epilogue(), projection.n());
     return List.of(
         step(variant().split(), shares.count(), arguments),
         second.step(
@@ -148,7 +147,7 @@ record Int4GemvPlan(ProjectionProblem problem, int columns, double weightBytes, 
   /** Returns the bytes of the workspace for partial sums. */
   long workspaceBytes(Shares shares) {
     return ShareSumVariant.workspaceBytes(
-        ProjectionParameters.epilogue(problem.packing(), problem.out()),
+        problem.epilogue(),
         (long) problem.m() * problem.projections().getFirst().n(),
         shares.count());
   }

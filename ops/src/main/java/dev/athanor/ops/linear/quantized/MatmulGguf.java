@@ -11,6 +11,7 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.linear.ProductDescription;
 import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
@@ -34,16 +35,17 @@ public final class MatmulGguf implements SampledOp {
           "matmul-gguf",
           "Computes the product of a matrix and weights in a GGUF block format.",
           List.of(
-              new Input("a", "[M, K]", Set.of(DType.F32, DType.F16), false, "the left factor"),
+              new Input("a", "[…, M, K]", Set.of(DType.F32, DType.F16), false, "the left factor"),
               new Input(
                   "w",
                   "[N, K]",
                   BlockFormat.GGML,
                   false,
-                  "the weights, one row of blocks per column of c; the dtype selects the format")),
+                  "the weights, one row of blocks per column of c; the dtype selects the format"),
+              ProductDescription.bias("bias", "[N]", Set.of(DType.F32, DType.F16), "a")),
           List.of(),
-          List.of(Output.of("c", "[M, N]", "f32", "the product")),
-          "c = a·wᵀ, with w dequantized as defined by GGML, accumulated in f32. With f32"
+          List.of(Output.of("c", "[…, M, N]", "f32", "the product")),
+          "c = a·wᵀ + bias, with w dequantized as defined by GGML, accumulated in f32. With f32"
               + " a, every kernel keeps at least 20 significant bits of the factors. With f16"
               + " a, tensor-core kernels round weights to f16; weights beyond 65504 become"
               + " infinite. Some kernels multiply the minimum of a block by the sum of a's"
@@ -61,14 +63,14 @@ public final class MatmulGguf implements SampledOp {
     return new ProjectionProblem(
         new Packing.Block(w.dtype()),
         call.dtype("a"),
-        DType.F32,
+        ProjectionProblem.epilogue(call, "a", List.of("bias"), DType.F32),
         ProjectionProblem.rows(call, "a"),
         Checks.requireExtent("w", w, call.extent("K")),
         31,
         "a",
         List.of(
             new ProjectionProblem.Projection(
-                "w", "", "", "c", Checks.requireExtent("w", w, call.extent("N")))));
+                "w", "", "", "bias", "c", Checks.requireExtent("w", w, call.extent("N")))));
   }
 
   @Override
@@ -99,7 +101,8 @@ public final class MatmulGguf implements SampledOp {
       Map<String, HostTensor> inputs, Attributes attributes) {
     var w = Objects.requireNonNull(inputs.get("w"));
     var a = Objects.requireNonNull(inputs.get("a"));
-    return Map.of("c", Problems.product(a, (int) w.type().shape().extent(0), weights(w)));
+    return Map.of(
+        "c", Problems.product(a, (int) w.type().shape().extent(0), weights(w), inputs.get("bias")));
   }
 
   private static Problems.Columns weights(HostTensor w) {

@@ -13,6 +13,7 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.linear.ProductDescription;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.quant.Int4Weights;
 import dev.athanor.ops.quant.Problems;
@@ -35,11 +36,11 @@ public final class MatmulInt4 implements SampledOp {
           "Computes the product of a matrix and 4-bit weights, which are dequantized on"
               + " the fly.",
           List.of(
-              new Input("a", "[M, K]", Set.of(DType.F16, DType.BF16), false, "the left factor"),
+              new Input("a", "[…, M, K]", Set.of(DType.F16, DType.BF16), false, "the left factor"),
               new Input(
                   "packed",
                   Int4Weights.WORDS,
-                  Set.of(DType.U32),
+                  Int4Weights.WORD_TYPES,
                   false,
                   "words of eight 4-bit weights, packed as layout specifies; K is a multiple of 8"),
               new Input(
@@ -51,10 +52,11 @@ public final class MatmulInt4 implements SampledOp {
               new Input(
                   "zeros",
                   "[K/groupSize, N/8]",
-                  Set.of(DType.U32),
+                  Int4Weights.WORD_TYPES,
                   true,
                   "packed zero points, only for layouts gptq and awq; if omitted, every zero"
-                      + " point is 8")),
+                      + " point is 8"),
+              ProductDescription.bias("bias", "[N]", Int4Weights.SCALES, "a")),
           Stream.concat(
                   Int4Weights.ATTRIBUTES.stream(),
                   Stream.of(
@@ -64,8 +66,8 @@ public final class MatmulInt4 implements SampledOp {
                           List.of("f32", "f16", "bf16"),
                           "dtype of c: f32 or that of a; default that of a")))
               .toList(),
-          List.of(Output.of("c", "[M, N]", "outDtype", "the product")),
-          "c = a·w with w = scales · (q − zero), or scales · q with layout k-packed,"
+          List.of(Output.of("c", "[…, M, N]", "outDtype", "the product")),
+          "c = a·w + bias with w = scales · (q − zero), or scales · q with layout k-packed,"
               + " accumulated in f32",
           "2·M·N·K");
 
@@ -98,14 +100,14 @@ public final class MatmulInt4 implements SampledOp {
     return new ProjectionProblem(
         Packing.of(weights),
         a.dtype(),
-        out,
+        ProjectionProblem.epilogue(call, "a", List.of("bias"), out),
         ProjectionProblem.rows(call, "a"),
         weights.k(),
         weights.groupShift(),
         "a",
         List.of(
             new ProjectionProblem.Projection(
-                "packed", "scales", weights.zeros() ? "zeros" : "", "c", weights.n())));
+                "packed", "scales", weights.zeros() ? "zeros" : "", "bias", "c", weights.n())));
   }
 
   @Override
@@ -130,7 +132,8 @@ public final class MatmulInt4 implements SampledOp {
       Map<String, HostTensor> inputs, Attributes attributes) {
     var weights = weights(bound(HostTensor.types(inputs), attributes), attributes);
     var a = Objects.requireNonNull(inputs.get("a"));
-    return Map.of("c", Problems.product(a, weights.n(), columns(weights, inputs)));
+    return Map.of(
+        "c", Problems.product(a, weights.n(), columns(weights, inputs), inputs.get("bias")));
   }
 
   private static Problems.Columns columns(Int4Weights weights, Map<String, HostTensor> inputs) {

@@ -21,6 +21,11 @@ final class ProjectionCases {
 
   private ProjectionCases() {}
 
+  /** Draws a left matrix, or three-dimensional ones of a multiple of three rows. */
+  private static HostTensor left(Draw draw, DType dtype, int m, int k) {
+    return m % 3 == 0 ? draw.normal(dtype, 3, m / 3, k) : draw.normal(dtype, m, k);
+  }
+
   static List<Case> gguf(RandomGenerator random, boolean quick) {
     var draw = new Draw(random);
     var cases = new ArrayList<Case>();
@@ -36,13 +41,15 @@ final class ProjectionCases {
         int m = sizes[s][0];
         int along = s < 2 ? sizes[s][2] : format.blockElements() == 32 ? 35 : 5;
         int k = along * format.blockElements();
+        var inputs = new HashMap<String, HostTensor>();
+        inputs.put("a", left(draw, in, m, k));
+        inputs.put("w", draw.blocks(TensorType.of(format, sizes[s][1], k)));
+        if ((f + s) % 3 == 1) {
+          inputs.put("bias", draw.normal(f % 2 == 0 ? DType.F32 : in, sizes[s][1]));
+        }
         cases.add(
             new Case(
-                Map.of(
-                    "a",
-                    draw.normal(in, m, k),
-                    "w",
-                    draw.blocks(TensorType.of(format, sizes[s][1], k))),
+                inputs,
                 Attributes.of(new MatmulGguf().description(), Map.of()),
                 Map.of("c", MatmulGguf.tolerance(in, k))));
       }
@@ -85,6 +92,7 @@ final class ProjectionCases {
     }
     for (var layout : Int4Layout.values()) {
       var formats = zeroFormats(layout);
+      all.add(turn++, layout, new int[] {5, 24, 56, 16}, formats.getLast());
       all.add(0, layout, new int[] {17, 24, 64, 32}, formats.getLast(), DType.F32);
       if (!quick) {
         all.add(1, layout, new int[] {65, 40, 160, 128}, formats.getFirst(), DType.F32);
@@ -152,7 +160,7 @@ final class ProjectionCases {
       var in = turn % 3 == 1 ? DType.BF16 : DType.F16;
       var out = turn % 2 == 0 ? DType.F32 : in;
       var inputs = new HashMap<String, HostTensor>();
-      inputs.put("a", draw.normal(in, size[0], k));
+      inputs.put("a", left(draw, in, size[0], k));
       inputs.put(
           "packed",
           switch (layout) {
@@ -161,6 +169,10 @@ final class ProjectionCases {
             case AWQ -> quants.words(k, n / 8);
           });
       inputs.put("scales", quants.scales(scale, groups, n));
+      int number = cases.size();
+      if (number % 4 == 1) {
+        inputs.put("bias", draw.normal(number % 8 == 1 ? in : DType.F32, n));
+      }
       var attributes =
           new HashMap<String, Object>(Map.of("layout", layout.text(), "groupSize", size[3]));
       if (out == DType.F32) {
@@ -170,12 +182,20 @@ final class ProjectionCases {
         attributes.put("zeroFormat", zeroFormat);
         inputs.put("zeros", quants.words(groups, n / 8));
       }
+      if (number % 3 == 2) {
+        inputs.computeIfPresent("packed", (_, words) -> signed(words));
+        inputs.computeIfPresent("zeros", (_, words) -> signed(words));
+      }
       cases.add(
           new Case(
               inputs,
               Attributes.of(new MatmulInt4().description(), attributes),
               Map.of("c", MatmulInt4.tolerance(out))));
     }
+  }
+
+  private static HostTensor signed(HostTensor words) {
+    return new HostTensor(new TensorType(DType.I32, words.type().shape()), words.data());
   }
 
   static List<Case> qkv(QkvProject op, boolean int4, RandomGenerator random, boolean quick) {
@@ -199,13 +219,17 @@ final class ProjectionCases {
       var scale = turn == sizes.length ? DType.F32 : DType.F16;
       int k = size[3];
       var inputs = new HashMap<String, HostTensor>();
-      inputs.put("x", draw.normal(in, size[0], k));
+      inputs.put("x", left(draw, in, size[0], k));
       for (var letter : QkvProject.LETTERS) {
         int n = letter.equals("q") ? size[1] : size[2];
         inputs.put("w" + letter, int4 ? quants.words(n, k / 8) : quants.bytes(k, n));
         inputs.put(
             "scale" + letter.toUpperCase(Locale.ROOT),
             int4 ? quants.scales(scale, Math.ceilDiv(k, 32), n) : quants.scales(DType.F32));
+        if (turn % 2 == 1) {
+          inputs.put(
+              "bias" + letter.toUpperCase(Locale.ROOT), draw.normal(turn == 1 ? in : DType.F32, n));
+        }
       }
       cases.add(
           new Case(

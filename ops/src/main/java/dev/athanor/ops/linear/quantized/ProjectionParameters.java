@@ -6,7 +6,6 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.ptx.Type;
-import dev.athanor.ops.Activation;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.quant.Problems;
 import dev.athanor.ops.tile.Epilogue;
@@ -16,8 +15,8 @@ import java.util.function.BinaryOperator;
 
 /**
  * The parameters of a kernel with one or more products: {@code a, m, k, groupShift} and for each
- * product {@code weights, [scales], [zeros], c, n}. The grid's first dimension enumerates the tiles
- * of the first product, then those of the next.
+ * product {@code weights, [scales], [zeros], [bias], c, n}. The grid's first dimension enumerates
+ * the tiles of the first product, then those of the next.
  */
 final class ProjectionParameters {
   final GlobalPointer a;
@@ -33,7 +32,7 @@ final class ProjectionParameters {
 
   private final KernelBuilder k;
   private final Packing packing;
-  private final DType out;
+  private final Epilogue epilogue;
 
   private final Product product;
 
@@ -41,6 +40,7 @@ final class ProjectionParameters {
       GlobalPointer weights,
       Optional<GlobalPointer> scales,
       Optional<GlobalPointer> zeros,
+      Optional<GlobalPointer> bias,
       GlobalPointer c,
       Int n) {
 
@@ -49,6 +49,7 @@ final class ProjectionParameters {
           weights.where(condition, other.weights),
           scales.map(pointer -> pointer.where(condition, other.scales.orElseThrow())),
           zeros.map(pointer -> pointer.where(condition, other.zeros.orElseThrow())),
+          bias.map(pointer -> pointer.where(condition, other.bias.orElseThrow())),
           c.where(condition, other.c),
           n.where(condition, other.n));
     }
@@ -64,12 +65,12 @@ final class ProjectionParameters {
       KernelBuilder k,
       Packing packing,
       DType in,
-      DType out,
+      Epilogue epilogue,
       int products,
       BinaryOperator<Int> tiles) {
     this.k = k;
     this.packing = packing;
-    this.out = out;
+    this.epilogue = epilogue;
     a = k.input("a", Problems.type(in));
     m = k.integer("m");
     depth = k.integer("k");
@@ -83,7 +84,8 @@ final class ProjectionParameters {
                   ? Optional.of(k.input("scales" + i, packing.scale()))
                   : Optional.empty(),
               packing.hasZeros() ? Optional.of(k.input("zeros" + i, Type.U32)) : Optional.empty(),
-              k.pointer("c" + i, Problems.type(out)),
+              bias(i),
+              k.pointer("c" + i, Problems.type(epilogue.out())),
               k.integer("n" + i)));
     }
     var own = all.getFirst();
@@ -104,6 +106,10 @@ final class ProjectionParameters {
     tile = number;
   }
 
+  private Optional<GlobalPointer> bias(int product) {
+    return epilogue.bias().map(dtype -> k.input("bias" + product, Problems.type(dtype)));
+  }
+
   /** Returns the separate scales of the block's product. */
   GlobalPointer scales() {
     return product.scales.orElseThrow();
@@ -120,15 +126,6 @@ final class ProjectionParameters {
         packing.scaled()
             ? Optional.<Real>empty()
             : Optional.of(scales().load(k.integer(0)).widen());
-    return new Epilogue.Applied(
-        epilogue(packing, out), factor, Optional.empty(), Optional.empty(), Optional.empty());
-  }
-
-  static Epilogue epilogue(Packing packing, DType out) {
-    return new Epilogue(
-        packing.scaled() ? Epilogue.Scale.NONE : Epilogue.Scale.TENSOR,
-        Optional.empty(),
-        Activation.NONE,
-        out);
+    return new Epilogue.Applied(epilogue, factor, Optional.empty(), Optional.empty(), product.bias);
   }
 }

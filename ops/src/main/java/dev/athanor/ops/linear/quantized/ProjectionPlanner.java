@@ -70,6 +70,10 @@ final class ProjectionPlanner {
   /** The tf32 products per f32 product. */
   private static final double SPLIT_PRODUCTS = 3;
 
+  /** The binary logarithm of the smallest groups that kernels decode on the way to a product. */
+  private static final int SHIFT_OF_KERNELS =
+      Integer.numberOfTrailingZeros(TensorProjection.MIN_GROUP);
+
   /** Bytes of a direct load from global memory; a lane has two in flight. */
   private static final int LOAD_BYTES = 16;
 
@@ -105,17 +109,25 @@ final class ProjectionPlanner {
       case Packing.Block block -> planner.offerRows(block);
       case Packing.AlongN along when !PairedStaging.decodes(along) -> planner.offerColumns(along);
       default -> {
-        Int4GemvPlan.of(problem, weightBytes, device).forEach(planner::offerInt4);
-        if (!Instruction.isNative(problem.in(), device)) {
+        boolean smallGroups = problem.groupShift() < SHIFT_OF_KERNELS;
+        if (smallGroups || !Instruction.isNative(problem.in(), device)) {
           new DecodedProjection(problem, inputs, attributes, device).offer(planner.candidates);
         }
+        if (smallGroups) {
+          return planner.finished(inputs);
+        }
+        Int4GemvPlan.of(problem, weightBytes, device).forEach(planner::offerInt4);
       }
     }
     boolean blocksAsSingles =
         problem.packing() instanceof Packing.Block && problem.in() == DType.F32;
     (blocksAsSingles ? SHAPES_FOR_BLOCKS_AS_SINGLES : SHAPES).forEach(planner::offerTile);
+    return planner.finished(inputs);
+  }
+
+  private List<LaunchPlan> finished(Map<String, TensorType> inputs) {
     var outputs = problem.outputs();
-    return planner.candidates.plans(outputs, Plan.Cost.of(problem.flops(), inputs, outputs));
+    return candidates.plans(outputs, Plan.Cost.of(problem.flops(), inputs, outputs));
   }
 
   /**
@@ -169,7 +181,7 @@ final class ProjectionPlanner {
         new RowGemv(
             packing,
             problem.in(),
-            problem.out(),
+            problem.epilogue(),
             length,
             rows(),
             columns,
@@ -198,7 +210,7 @@ final class ProjectionPlanner {
         new ColumnGemv(
             along,
             problem.in(),
-            problem.out(),
+            problem.epilogue(),
             rows(),
             Math.min(ColumnGemv.COLUMNS, problem.alignment()),
             problem.k() % ColumnWeights.ROWS == 0,
@@ -272,7 +284,7 @@ final class ProjectionPlanner {
             tile,
             packing,
             problem.in(),
-            problem.out(),
+            problem.epilogue(),
             group,
             access(problem.k(), problem.in()),
             accessWeights(packing),
@@ -333,18 +345,14 @@ final class ProjectionPlanner {
   /** Offers a split-K kernel, whose partial sums a second launch adds. */
   private void offerShares(TensorProjection whole, long tiles, Shares shares) {
     var tile = whole.tile();
-    var packing = problem.packing();
     var first = whole.share();
     var second =
         new SplitVariant(
-            tile,
-            Type.F32,
-            whole.product().interleaving(),
-            ProjectionParameters.epilogue(packing, problem.out()),
-            whole.accessC());
+            tile, Type.F32, whole.product().interleaving(), problem.epilogue(), whole.accessC());
     long bytes = SplitVariant.workspaceBytes(tile, tiles * shares.count());
     var sums = new Slot.Workspace(0);
-    var arguments = problem.arguments(_ -> sums).with("depth", shares.stages() * tile.k());
+    var arguments =
+        problem.ofShares().arguments(_ -> sums).with("depth", shares.stages() * tile.k());
     var projection = problem.projections().getFirst();
     offer(
         first.name() + shares.count(),

@@ -1,29 +1,36 @@
 package dev.athanor.ops.linear.quantized;
 
+import dev.athanor.ops.Activation;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Shape;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
+import dev.athanor.ops.tile.Epilogue;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Function;
 
 /**
  * Products of one matrix with one or more matrices of quantized weights.
  *
  * @param in dtype of the left matrix
- * @param out dtype of the products
+ * @param epilogue of the products, without the factor of int8 weights
+ * @param rows extents of the left matrix before K
  * @param left name of the input for the left matrix
  * @param groupShift right shift that maps a row of the weights to its group
  */
 record ProjectionProblem(
     Packing packing,
     DType in,
-    DType out,
-    int m,
+    Epilogue epilogue,
+    Shape rows,
     int k,
     int groupShift,
     String left,
@@ -38,13 +45,58 @@ record ProjectionProblem(
    *
    * @param scales name of the input of scales; empty if the weights contain them
    * @param zeros name of the input of zero points; empty for none
+   * @param bias name of the input of the bias, if the epilogue has one
    * @param output name of the product
    */
-  record Projection(String weights, String scales, String zeros, String output, int n) {}
+  record Projection(
+      String weights, String scales, String zeros, String bias, String output, int n) {}
 
-  /** Returns the number of rows of the left matrix {@code [M, K]}. */
-  static int rows(BoundInputs call, String left) {
-    return Checks.requireExtent(left, call.type(left), call.extent("M"));
+  /** Returns the extents before K of the left matrix {@code […, M, K]}. */
+  static Shape rows(BoundInputs call, String left) {
+    var rows = call.type(left).shape().leading(1);
+    Checks.requireExtent(left, call.type(left), rows.elements());
+    return rows;
+  }
+
+  /**
+   * Returns the epilogue of products with a bias each, or without.
+   *
+   * @param biases names of the inputs
+   * @throws OpException.MissingInput if only some of them are given
+   * @throws OpException.UnsupportedDType if one is neither of the dtype of {@code left} nor f32, or
+   *     they differ
+   */
+  static Epilogue epilogue(BoundInputs call, String left, List<String> biases, DType out) {
+    var given = biases.stream().filter(call::has).toList();
+    if (given.isEmpty()) {
+      return Epilogue.none(out);
+    }
+    for (var name : biases) {
+      if (!call.has(name)) {
+        throw new OpException.MissingInput(
+            name,
+            "input \"%s\" is missing; with \"%s\", every projection has a bias"
+                .formatted(name, given.getFirst()));
+      }
+      MatmulProblem.requireBias(call.dtype(name), left, call.dtype(left));
+    }
+    var dtype = call.dtype(biases.getFirst());
+    return new Epilogue(Epilogue.Scale.NONE, Optional.of(dtype), Activation.NONE, out);
+  }
+
+  /** Returns the problem of the partial sums over a share of K. */
+  ProjectionProblem ofShares() {
+    return new ProjectionProblem(
+        packing, in, Epilogue.none(DType.F32), rows, k, groupShift, left, projections);
+  }
+
+  DType out() {
+    return epilogue.out();
+  }
+
+  /** Returns the number of rows of the left matrix. */
+  int m() {
+    return (int) rows.elements();
   }
 
   /** Returns the total number of columns of all products. */
@@ -55,12 +107,12 @@ record ProjectionProblem(
   /** Returns the types of the products by name. */
   Map<String, TensorType> outputs() {
     var outputs = new LinkedHashMap<String, TensorType>();
-    projections.forEach(p -> outputs.put(p.output(), TensorType.of(out, m, p.n())));
+    projections.forEach(p -> outputs.put(p.output(), new TensorType(out(), rows.with(p.n()))));
     return outputs;
   }
 
   double flops() {
-    return 2.0 * m * k * columns();
+    return 2.0 * m() * k * columns();
   }
 
   /** Returns the total number of column tiles of all products. */
@@ -83,7 +135,7 @@ record ProjectionProblem(
     var arguments =
         Arguments.NONE
             .with("a", Slot.input(left))
-            .with("m", m)
+            .with("m", m())
             .with("k", k)
             .with("groupShift", groupShift);
     for (int i = 0; i < projections.size(); i++) {
@@ -98,6 +150,9 @@ record ProjectionProblem(
       }
       if (packing.hasZeros()) {
         arguments = arguments.with("zeros" + i, Slot.input(p.zeros()));
+      }
+      if (epilogue.bias().isPresent()) {
+        arguments = arguments.with("bias" + i, Slot.input(p.bias()));
       }
     }
     return arguments;

@@ -11,6 +11,7 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.linear.ProductDescription;
 import dev.athanor.ops.linear.quantized.ProjectionProblem.Projection;
 import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.problem.BoundInputs;
@@ -53,7 +54,11 @@ public final class QkvProject implements SampledOp {
     var inputs = new ArrayList<Input>();
     inputs.add(
         new Input(
-            "x", "[M, K]", Set.of(DType.F16, DType.BF16), false, "the input, one row per token"));
+            "x",
+            "[…, M, K]",
+            Set.of(DType.F16, DType.BF16),
+            false,
+            "the input, one row per token"));
     for (var letter : LETTERS) {
       var n = columns(letter);
       inputs.add(
@@ -61,7 +66,7 @@ public final class QkvProject implements SampledOp {
               ? new Input(
                   weights(letter),
                   "[%s, K/8]".formatted(n),
-                  Set.of(DType.U32),
+                  Int4Weights.WORD_TYPES,
                   false,
                   "4-bit weights of the %s projection, packed as for matmul-int4 with layout k-packed"
                       .formatted(title(letter)))
@@ -79,12 +84,18 @@ public final class QkvProject implements SampledOp {
               : new Input(
                   scale(letter), "[]", Set.of(DType.F32), false, "scale of " + weights(letter)));
     }
+    for (var letter : LETTERS) {
+      var bias =
+          ProductDescription.bias(
+              bias(letter), "[%s]".formatted(columns(letter)), Int4Weights.SCALES, "x");
+      inputs.add(letter.equals("q") ? bias : bias.like(bias("q")));
+    }
     var outputs = new ArrayList<Output>();
     for (var letter : LETTERS) {
       outputs.add(
           Output.of(
               letter,
-              "[M, %s]".formatted(columns(letter)),
+              "[…, M, %s]".formatted(columns(letter)),
               "same as x",
               "the %s projection of x".formatted(title(letter))));
     }
@@ -95,7 +106,7 @@ public final class QkvProject implements SampledOp {
         inputs,
         int4 ? List.of(Int4Weights.groupSize()) : List.of(),
         outputs,
-        "q = scaleQ · x·wq, k = scaleK · x·wk, v = scaleV · x·wv, accumulated in f32,"
+        "q = scaleQ · x·wq + biasQ, k = scaleK · x·wk + biasK, v = scaleV · x·wv + biasV, accumulated in f32,"
             + " then rounded to the dtype of x; k and v have the same width, which may differ"
             + " from that of q",
         "2·M·K·(Nq + 2·Nkv)");
@@ -133,6 +144,10 @@ public final class QkvProject implements SampledOp {
     return "scale" + letter.toUpperCase(Locale.ROOT);
   }
 
+  private static String bias(String letter) {
+    return "bias" + letter.toUpperCase(Locale.ROOT);
+  }
+
   @Override
   public OpDescription description() {
     return description;
@@ -145,12 +160,18 @@ public final class QkvProject implements SampledOp {
         LETTERS.stream()
             .map(letter ->
                 new Projection(
-                    weights(letter), scale(letter), "", letter, columns(call, letter, attributes)))
+                    weights(letter),
+                    scale(letter),
+                    "",
+                    bias(letter),
+                    letter,
+                    columns(call, letter, attributes)))
             .toList();
     return new ProjectionProblem(
         int4 ? Packing.of(int4(call, "q", attributes)) : Packing.AlongN.INT8,
         x.dtype(),
-        x.dtype(),
+        ProjectionProblem.epilogue(
+            call, "x", LETTERS.stream().map(QkvProject::bias).toList(), x.dtype()),
         ProjectionProblem.rows(call, "x"),
         Checks.requireExtent("x", x, call.extent("K")),
         int4 ? int4(call, "q", attributes).groupShift() : 31,
@@ -209,7 +230,8 @@ public final class QkvProject implements SampledOp {
     var products = new HashMap<String, ReferenceOutput>();
     for (var product : problem(HostTensor.types(inputs), attributes).projections()) {
       var columns = weights(product, inputs, attributes);
-      products.put(product.output(), Problems.product(x, product.n(), columns));
+      products.put(
+          product.output(), Problems.product(x, product.n(), columns, inputs.get(product.bias())));
     }
     return products;
   }

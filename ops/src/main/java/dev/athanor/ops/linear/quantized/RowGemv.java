@@ -10,6 +10,7 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.quant.Run;
+import dev.athanor.ops.tile.Epilogue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -32,7 +33,7 @@ import org.jspecify.annotations.Nullable;
 record RowGemv(
     Packing.Block packing,
     DType in,
-    DType out,
+    Epilogue epilogue,
     int length,
     int rows,
     int columns,
@@ -45,11 +46,11 @@ record RowGemv(
 
   @Override
   public String name() {
-    return "gemv_%s_%s_%s_l%d_m%d_n%d%s%s%s"
+    return "gemv_%s_%s%s_l%d_m%d_n%d%s%s%s"
         .formatted(
             packing.text(),
             in.text(),
-            out.text(),
+            epilogue.name(),
             length,
             rows,
             columns,
@@ -131,7 +132,7 @@ record RowGemv(
               k,
               variant.packing,
               variant.in,
-              variant.out,
+              variant.epilogue,
               variant.products,
               (m, n) -> n.plus(variant.tile() - 1).div(variant.tile()));
       // the error of raised quants is negligible relative to that of 16-bit activations

@@ -7,6 +7,7 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
+import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.GroupScales;
 import dev.athanor.ops.tile.KRange;
@@ -38,7 +39,7 @@ record TensorProjection(
     TensorTile tile,
     Packing packing,
     DType in,
-    DType out,
+    Epilogue epilogue,
     int group,
     int accessA,
     int accessWeights,
@@ -91,7 +92,7 @@ record TensorProjection(
   /** Returns the order of summation, which does not depend on the rows and columns of the tile. */
   String order() {
     return "projection_%s_%s_%s_k%d_g%d"
-        .formatted(packing.text(), in.text(), out.text(), tile.k(), group);
+        .formatted(packing.text(), in.text(), epilogue.out().text(), tile.k(), group);
   }
 
   TileProduct product() {
@@ -105,22 +106,31 @@ record TensorProjection(
   }
 
   int sharedBytes() {
-    return split ? product().sharedBytes() : product().sharedBytes(out);
+    return split ? product().sharedBytes() : product().sharedBytes(epilogue.out());
   }
 
   /** Returns the split-K variant, the first of two steps. */
   TensorProjection share() {
     return new TensorProjection(
-        tile, packing, in, DType.F32, group, accessA, accessWeights, accessC, products, true);
+        tile,
+        packing,
+        in,
+        Epilogue.none(DType.F32),
+        group,
+        accessA,
+        accessWeights,
+        accessC,
+        products,
+        true);
   }
 
   @Override
   public String name() {
-    return "mma_%s_%s_%s_%s%s_a%d_w%d_c%d%s"
+    return "mma_%s_%s%s_%s%s_a%d_w%d_c%d%s"
         .formatted(
             packing.text(),
             in.text(),
-            out.text(),
+            epilogue.name(),
             tile,
             group == 0 ? "" : "_g" + group,
             accessA,
@@ -136,7 +146,7 @@ record TensorProjection(
 
   private void write(KernelBuilder k) {
     var scheduler = TileScheduler.of(tile);
-    var problem = new ProjectionParameters(k, packing, in, out, products, scheduler::tiles);
+    var problem = new ProjectionParameters(k, packing, in, epilogue, products, scheduler::tiles);
     var place = scheduler.tile(k, problem.tile, problem.m, problem.n);
     var product = product().in(k);
     var weights = weights(k, product, problem, place.column());
@@ -177,6 +187,7 @@ record TensorProjection(
     return group == 0
         ? Optional.empty()
         : Optional.of(
-            new ColumnScales(k, problem, column, tile.warpN(), group, accessC >= 2 * out.bytes()));
+            new ColumnScales(
+                k, problem, column, tile.warpN(), group, accessC >= 2 * epilogue.out().bytes()));
   }
 }
