@@ -79,6 +79,25 @@ def q6_k(b):
     return (f16(b[208:])[0] * scale[:, None] * (q.astype(float) - 32).reshape(16, 16)).ravel()
 
 
+IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], float)
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], float)
+
+
+def iq4_nl(b):
+    return f16(b[:2])[0] * IQ4[halves(b[2:])]
+
+
+def iq4_xs(b):
+    low = np.stack([b[4:8] & 15, b[4:8] >> 4], 1).ravel()
+    high = bits(b[2:4]).reshape(8, 2) @ np.array([16, 32])
+    q = np.stack([halves(s) for s in b[8:].reshape(8, 16)])
+    return (f16(b[:2])[0] * (low + high - 32.0)[:, None] * IQ4[q]).ravel()
+
+
+def mxfp4(b):
+    return np.concatenate([E2M1, -E2M1])[halves(b[1:])] * 2.0 ** (int(b[0]) - 127) + 0.0
+
+
 def nf4(b):
     """bitsandbytes packs q[0::2] << 4 | q[1::2]; here the absmax of a block stands before its bytes."""
     q = np.stack([b[4:] >> 4, b[4:] & 15], 1).ravel()
@@ -91,7 +110,8 @@ def show(name, data, values):
 
 BLOCKS = {
     "q4_0": (q4_0, 18, [0]), "q4_1": (q4_1, 20, [0, 2]), "q5_0": (q5_0, 22, [0]), "q8_0": (q8_0, 34, [0]),
-    "q4_k": (q4_k, 144, [0, 2]), "q5_k": (q5_k, 176, [0, 2]), "q6_k": (q6_k, 210, [208]), "nf4": (nf4, 36, []),
+    "q4_k": (q4_k, 144, [0, 2]), "q5_k": (q5_k, 176, [0, 2]), "q6_k": (q6_k, 210, [208]),
+    "iq4_nl": (iq4_nl, 18, [0]), "iq4_xs": (iq4_xs, 136, [0]), "mxfp4": (mxfp4, 17, []), "nf4": (nf4, 36, []),
 }
 for name, (decode, size, scales) in BLOCKS.items():
     block = rng.integers(0, 256, size, dtype=np.uint8)

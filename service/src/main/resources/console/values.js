@@ -9,11 +9,14 @@ export const BLOCKS = {
   q4_k: {elements: 256, bytes: 144, scales: [0, 2]},
   q5_k: {elements: 256, bytes: 176, scales: [0, 2]},
   q6_k: {elements: 256, bytes: 210, scales: [208]},
+  iq4_nl: {elements: 32, bytes: 18, scales: [0]},
+  iq4_xs: {elements: 256, bytes: 136, scales: [0]},
+  mxfp4: {elements: 32, bytes: 17, scales: [0]},
   nf4: {elements: 64, bytes: 36, scales: [0]},
 };
 
 /** The bytes of the scale of all generated blocks, 2⁻⁶. */
-export const scaleOf = (dtype) => (dtype === 'nf4' ? [0x00, 0x00, 0x80, 0x3c] : [0x00, 0x24]);
+export const scaleOf = (dtype) => ({nf4: [0x00, 0x00, 0x80, 0x3c], mxfp4: [0x79]})[dtype] ?? [0x00, 0x24];
 
 /** Returns whether a dtype is a block format, whose elements cannot be typed. */
 export const isBlock = (dtype) => dtype in BLOCKS;

@@ -5,11 +5,13 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
+import java.util.List;
 
 /**
  * Decoders of the GGML formats, in which the weights of a block share scales, and of NF4. The table
  * of NF4 is that of QLoRA (arXiv 2305.14314, appendix E). As in bitsandbytes, the high nibble of a
- * byte holds the first of two values.
+ * byte holds the first of two values. MXFP4 has the numbers of the OCP microscaling formats (MX
+ * v1.0), except that the exponent 255, NaN there, means 2^128 as in GGML.
  */
 public final class Blocks {
 
@@ -28,18 +30,35 @@ public final class Blocks {
     0.44070983f, 0.562617f, 0.72295684f, 1.0f
   };
 
+  /** The numbers that the nibbles of IQ4_NL and IQ4_XS select. */
+  private static final List<Integer> IQ4_TABLE =
+      List.of(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
+
+  /** Twice the numbers of E2M1, which has one fraction bit and an exponent bias of 1. */
+  private static final List<Integer> E2M1_TABLE =
+      List.of(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
+
   private Blocks() {}
 
   /**
-   * Returns the byte offsets of a block's floating-point scales: f32 for NF4, f16 for the others.
+   * Returns the byte offsets of a block's floating-point scales: f32 for NF4, an exponent for
+   * MXFP4, f16 for the others.
    */
   static int[] scales(DType format) {
     return switch (format) {
-      case Q4_0, Q5_0, Q8_0, NF4 -> new int[] {0};
+      case Q4_0, Q5_0, Q8_0, IQ4_NL, IQ4_XS, MXFP4, NF4 -> new int[] {0};
       case Q4_1, Q4_K, Q5_K -> new int[] {0, 2};
       case Q6_K -> new int[] {208};
       default -> throw new IllegalArgumentException(format.text() + " is not a block format");
     };
+  }
+
+  /**
+   * Returns the sixteen integers that the nibbles of IQ4_NL, IQ4_XS or MXFP4 select; those of MXFP4
+   * are doubled, so its scale is halved.
+   */
+  public static List<Integer> table(DType format) {
+    return format == DType.MXFP4 ? E2M1_TABLE : IQ4_TABLE;
   }
 
   /** Returns the unscaled value of an NF4 index from 0 to 15. */
@@ -68,6 +87,16 @@ public final class Blocks {
         int high = (unsigned(block, 128 + i / 128 * 32 + lane) >> (2 * group)) & 3;
         yield half(block, 208) * block.get(JAVA_BYTE, 192 + i / 16) * ((low | (high << 4)) - 32);
       }
+      case IQ4_NL -> half(block, 0) * IQ4_TABLE.get(nibble(block, 2, i, 16));
+      case IQ4_XS -> {
+        int sub = i / 32;
+        int low = (unsigned(block, 4 + sub / 2) >> (4 * (sub % 2))) & 15;
+        int high = (unsigned(block, 2 + sub / 4) >> (2 * (sub % 4))) & 3;
+        int entry = IQ4_TABLE.get(nibble(block, 8 + 16 * sub, i % 32, 16));
+        yield half(block, 0) * ((low | (high << 4)) - 32) * entry;
+      }
+      case MXFP4 ->
+          Math.scalb((double) E2M1_TABLE.get(nibble(block, 1, i, 16)), unsigned(block, 0) - 128);
       case NF4 ->
           (double) block.get(FLOAT, 0)
               * NF4_TABLE[(unsigned(block, 4 + i / 2) >> (i % 2 == 0 ? 4 : 0)) & 15];

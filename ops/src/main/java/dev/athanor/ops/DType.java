@@ -36,6 +36,9 @@ public enum DType {
   Q4_K(256, 144),
   Q5_K(256, 176),
   Q6_K(256, 210),
+  IQ4_NL(32, 18),
+  IQ4_XS(256, 136),
+  MXFP4(32, 17),
   /** An f32 scale and 64 four-bit indices into a table of normal quantiles. */
   NF4(64, 36);
 
@@ -158,7 +161,8 @@ public enum DType {
       case I8 -> data.get(JAVA_BYTE, at);
       case U8, BOOL -> data.get(JAVA_BYTE, at) & 0xFF;
       case U32 -> data.get(INT, at) & 0xFFFF_FFFFL;
-      case Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, NF4 -> throw new IllegalStateException(text());
+      case Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, MXFP4, NF4 ->
+          throw new IllegalStateException(text());
     };
   }
 
@@ -266,7 +270,8 @@ public enum DType {
       case U8 -> data.set(JAVA_BYTE, at, (byte) inRange(value, 0, 255));
       case U32 -> data.set(INT, at, (int) inRange(value, 0, 0xFFFF_FFFFL));
       case BOOL -> data.set(JAVA_BYTE, at, (byte) inRange(value, 0, 1));
-      case Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, NF4 -> requireElements();
+      case Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, MXFP4, NF4 ->
+          requireElements();
     }
   }
 

@@ -38,7 +38,7 @@ public final class Draw {
     };
   }
 
-  /** Returns blocks of random bits with scales from 0.01 to 0.02. */
+  /** Returns blocks of random bits with scales of about 0.01. */
   public HostTensor blocks(TensorType type) {
     var tensor = HostTensor.zeros(type);
     int bytes = type.dtype().bytes();
@@ -47,10 +47,11 @@ public final class Draw {
     for (long block = 0; block < blocks; block++) {
       var data = tensor.data().asSlice(block * bytes, bytes);
       for (int at : Blocks.scales(type.dtype())) {
-        if (type.dtype() == DType.NF4) {
-          DType.F32.write(data.asSlice(at), 0, random.nextDouble(0.01, 0.02));
-        } else {
-          DType.F16.write(data.asSlice(at), 0, random.nextDouble(0.01, 0.02));
+        switch (type.dtype()) {
+          case NF4 -> DType.F32.write(data.asSlice(at), 0, random.nextDouble(0.01, 0.02));
+          // an exponent: 2^-8 to 2^-5
+          case MXFP4 -> DType.U8.writeLong(data.asSlice(at), 0, random.nextLong(119, 123));
+          default -> DType.F16.write(data.asSlice(at), 0, random.nextDouble(0.01, 0.02));
         }
       }
     }

@@ -5,12 +5,18 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Decoding of hand-written blocks of each format, byte by byte. */
 class BlocksTest {
 
   private static final double D = 0.5;
   private static final double MINIMUM = 0.25;
+
+  private static final int[] IQ4 = {
+    -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
+  };
 
   private final byte[] bytes = new byte[210];
 
@@ -161,6 +167,47 @@ class BlocksTest {
   }
 
   @Test
+  void iq4NibblesSelectEntriesOfATable() {
+    writeHalf(0, D);
+    writeNibbles(2);
+    var values = decode(DType.IQ4_NL);
+    for (int i = 0; i < 32; i++) {
+      assertThat(values[i]).isEqualTo(D * IQ4[i < 16 ? i : 31 - i]);
+    }
+  }
+
+  @Test
+  void iq4xsHasSignedScalesOfSixBits() {
+    writeHalf(0, D);
+    int[] scales = {0, 63, 32, 17, 46, 5, 60, 35};
+    for (int sub = 0; sub < 8; sub++) {
+      bytes[2 + sub / 4] |= (byte) (scales[sub] >> 4 << (2 * (sub % 4)));
+      bytes[4 + sub / 2] |= (byte) ((scales[sub] & 15) << (4 * (sub % 2)));
+      writeNibbles(8 + 16 * sub);
+    }
+    var values = decode(DType.IQ4_XS);
+    for (int i = 0; i < 256; i++) {
+      int entry = IQ4[i % 32 < 16 ? i % 32 : 31 - i % 32];
+      assertThat(values[i]).as("value %d", i).isEqualTo(D * (scales[i / 32] - 32) * entry);
+    }
+  }
+
+  /** As in GGML, the exponent 255 is not NaN. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 2, 127, 254, 255})
+  void mxfp4HasAnExponentAndNumbersOfFourBits(int exponent) {
+    double[] numbers = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    bytes[0] = (byte) exponent;
+    writeNibbles(1);
+    var values = decode(DType.MXFP4);
+    for (int i = 0; i < 32; i++) {
+      int nibble = i < 16 ? i : 31 - i;
+      double number = nibble < 8 ? numbers[nibble] : 0 - numbers[nibble - 8];
+      assertThat(values[i]).isEqualTo(Math.scalb(number, exponent - 127));
+    }
+  }
+
+  @Test
   void nf4HasTheHighNibbleFirst() {
     DType.F32.write(MemorySegment.ofArray(bytes), 0, 2);
     bytes[4] = 0x0F;
@@ -194,7 +241,7 @@ class BlocksTest {
 
   @Test
   void otherFormatsHaveNoDtype() {
-    for (var unknown : new String[] {"q2_k", "q3_k", "q5_1", "iq4_nl", "Q4_K", ""}) {
+    for (var unknown : new String[] {"q2_k", "q3_k", "q5_1", "iq3_s", "Q4_K", ""}) {
       assertThat(DType.of(unknown)).isEmpty();
     }
   }

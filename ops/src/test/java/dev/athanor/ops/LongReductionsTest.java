@@ -157,7 +157,9 @@ class LongReductionsTest {
               "vCache=" + d + "[1,1,16384,64]",
               "lengths=i32[1]"));
     }
-    for (var format : List.of("q4_0", "q4_1", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k")) {
+    for (var format :
+        List.of(
+            "q4_0", "q4_1", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k", "iq4_nl", "iq4_xs", "mxfp4")) {
       for (var a : List.of("a=f32[1,16384]", "a=f16[1,16384]", "a=f16[20,16384]")) {
         all.add(LongReduction.of("matmul-gguf", Map.of(), a, "w=" + format + "[8,16384]"));
       }

@@ -175,7 +175,23 @@ public sealed interface KernelArgument {
       case I32 -> Element.S32;
       case U32 -> Element.U32;
       case I16 -> Element.U16;
-      case I8, U8, BOOL, E4M3, E5M2, Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, NF4 -> Element.U8;
+      case I8,
+          U8,
+          BOOL,
+          E4M3,
+          E5M2,
+          Q4_0,
+          Q4_1,
+          Q5_0,
+          Q8_0,
+          Q4_K,
+          Q5_K,
+          Q6_K,
+          IQ4_NL,
+          IQ4_XS,
+          MXFP4,
+          NF4 ->
+          Element.U8;
     };
   }
 

@@ -110,7 +110,7 @@ final class OpDebuggee implements Debuggee {
       case I16 -> Type.S16;
       case I8 -> Type.S8;
       case U8, BOOL -> Type.U8;
-      case Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, NF4 -> Type.B8;
+      case Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, MXFP4, NF4 -> Type.B8;
     };
   }
 

@@ -100,7 +100,7 @@ class CommandLineTest {
           ptx frob | athanor ptx: unknown op "frob"; athanor ops lists the ops
           ptx matmul --shape a=4 | athanor ptx: input "b" […b, K, N] or […b, N, K] with transposeB is missing; the inputs of matmul are a, b, bias
           ptx matmul --shape a=x | athanor ptx: --shape a=x: expected comma-separated integers, such as 4096,4096
-          ptx matmul --shape a=4,4 --dtype a=f12 | athanor ptx: --dtype a=f12: expected one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4
+          ptx matmul --shape a=4,4 --dtype a=f12 | athanor ptx: --dtype a=f12: expected one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4, nf4
           ptx matmul --dtype a=f16 | athanor ptx: --dtype a=f16: --shape a=… is missing
           ptx matmul --shape a=4,4 --shape b=4,4 --attr alpha=x | athanor ptx: attribute "alpha" must be a finite number, got "x"
           ptx matmul --shape a=4,4 --shape b=4,4 --assemble gpu | athanor ptx: --assemble gpu: "gpu" is not a target; write sm_80 or sm_90a

@@ -28,6 +28,9 @@ public enum DType implements Choice {
   Q4_K("", 256, 144),
   Q5_K("", 256, 176),
   Q6_K("", 256, 210),
+  IQ4_NL("", 32, 18),
+  IQ4_XS("", 256, 136),
+  MXFP4("", 32, 17),
   NF4("", 64, 36);
 
   private final String safetensors;

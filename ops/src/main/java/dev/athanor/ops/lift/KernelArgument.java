@@ -79,7 +79,7 @@ sealed interface KernelArgument {
         case I32, U32 -> List.of(int[].class, MemorySegment.class);
         case I8, U8, E4M3, E5M2 -> List.of(byte[].class, MemorySegment.class);
         case BOOL -> List.of(boolean[].class, byte[].class, MemorySegment.class);
-        case Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, NF4 -> List.of();
+        case Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, MXFP4, NF4 -> List.of();
       };
     }
   }

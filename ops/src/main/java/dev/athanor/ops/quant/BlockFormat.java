@@ -8,6 +8,8 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Blocks;
 import dev.athanor.ops.DType;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -21,7 +23,7 @@ import java.util.function.UnaryOperator;
 public final class BlockFormat {
 
   public static final Set<DType> GGML =
-      Set.of(DType.Q4_0, DType.Q4_1, DType.Q5_0, DType.Q8_0, DType.Q4_K, DType.Q5_K, DType.Q6_K);
+      Collections.unmodifiableSet(EnumSet.range(DType.Q4_0, DType.MXFP4));
 
   private static final int NF4_ENTRIES = 16;
 
@@ -73,7 +75,7 @@ public final class BlockFormat {
   /** Returns the distance in weights between the two runs of a part; 0 if there is one run. */
   public static int apart(DType dtype) {
     return switch (dtype) {
-      case Q4_0, Q4_1, Q5_0 -> 16;
+      case Q4_0, Q4_1, Q5_0, IQ4_NL, IQ4_XS, MXFP4 -> 16;
       case Q4_K, Q5_K -> 32;
       case Q6_K -> 64;
       default -> 0;
@@ -198,6 +200,21 @@ public final class BlockFormat {
         }
         yield runs;
       }
+      case IQ4_NL ->
+          entries(first, block.words(within, length, 2, length), block.half(k.integer(0), 0));
+      case IQ4_XS -> {
+        var quants = block.words(group.times(16).plus(within), length, 8, length);
+        var head = block.words(k.integer(0), 8, 0, 8);
+        var low = head.get(1).shr(group.times(4)).and(15);
+        var high = head.get(0).shr(group.times(2).plus(16)).and(3).shl(4);
+        var scale = Quants.unsigned(k, low.or(high), 0).minus(32);
+        yield entries(first, quants, block.half(k.integer(0), 0).times(scale));
+      }
+      case MXFP4 ->
+          entries(
+              first,
+              block.words(within, length, 1, length),
+              halved(block.unsignedByte(k.integer(0), 0)));
       case NF4 -> {
         var entries = table.orElseThrow();
         var values = new ArrayList<Real>();
@@ -261,6 +278,25 @@ public final class BlockFormat {
   /** Returns the offset of a run whose minimum is {@code least}. */
   private Real offset(Real scale, Real least) {
     return raised ? scale.fma(k.real(Type.F32, -Quants.RAISED), least) : least;
+  }
+
+  /** Returns the runs of a part whose nibbles select entries of a table. */
+  private List<Run> entries(Int first, List<Int> quants, Real scale) {
+    var table = Blocks.table(dtype);
+    var selected = quants.stream().flatMap(w -> Quants.select(k, w, table).stream()).toList();
+    return pair(
+        first,
+        Quants.everySecond(k, selected, 0),
+        Quants.everySecond(k, selected, 1),
+        scale,
+        Optional.empty());
+  }
+
+  /** Returns 2^(exponent - 128), which is subnormal for the exponents 0 and 1. */
+  private Real halved(Int exponent) {
+    var subnormal = k.integer(0x00200000).shl(exponent);
+    var bits = subnormal.where(exponent.lt(2), exponent.plus(-1).shl(23));
+    return (Real) bits.value().as(Type.F32);
   }
 
   /** Moves bits 0 to 3 of a word to bit 4 of each of its four bytes. */

@@ -47,7 +47,7 @@ public final class Dequantize implements SampledOp {
                   inputs(),
                   false,
                   "the quantized values, in the format of the dtype. i8: 8-bit integers. u32:"
-                      + " words of eight 4-bit weights, packed as for matmul-int4. q4_0 to q6_k: GGML"
+                      + " words of eight 4-bit weights, packed as for matmul-int4. q4_0 to mxfp4: GGML"
                       + " blocks. nf4: blocks of 64 values in 36 bytes: the f32 absmax, then the"
                       + " indices as packed by bitsandbytes, the first of two neighbors in the high"
                       + " nibble"),

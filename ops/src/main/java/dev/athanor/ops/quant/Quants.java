@@ -23,6 +23,9 @@ public final class Quants {
 
   static final double RAISED = 128;
 
+  /** Added to the entries of tables, so that their bytes are unsigned. */
+  private static final int TABLE_BIAS = 128;
+
   private static final int LOW_NIBBLES = 0x0F0F0F0F;
 
   private Quants() {}
@@ -50,6 +53,48 @@ public final class Quants {
   /** Returns four of the bytes of two words; the nibbles of the selection are their indices. */
   static Int permute(KernelBuilder k, Int low, Int high, Int selection) {
     return k.compute(Type.B32, "prmt.b32", low.value(), high.value(), selection.value()).integer();
+  }
+
+  /**
+   * Returns the entries of a table that the eight nibbles of a word select, the lowest first, as
+   * the bytes of two words.
+   *
+   * @param table sixteen integers from -128 to 127
+   */
+  static List<Int> select(KernelBuilder k, Int word, List<Integer> table) {
+    var quarters = new ArrayList<Int>();
+    for (int i = 0; i < 16; i += 4) {
+      int bytes = 0;
+      for (int b = 3; b >= 0; b--) {
+        bytes = bytes << 8 | (table.get(i + b) + TABLE_BIAS);
+      }
+      quarters.add(k.integer(bytes));
+    }
+    // the permutation has eight bytes to choose from; the highest bit then chooses between two
+    var within = word.and(0x77777777);
+    var upper = word.shr(1).and(0x44444444).or(k.integer(0x32103210));
+    var selected = new ArrayList<Int>();
+    for (int shift = 0; shift < 32; shift += 16) {
+      var low = permute(k, quarters.get(0), quarters.get(1), within.shr(shift));
+      var high = permute(k, quarters.get(2), quarters.get(3), within.shr(shift));
+      selected.add(permute(k, low, high, upper.shr(shift)));
+    }
+    return selected;
+  }
+
+  /**
+   * Returns every second selected entry: those of the low nibbles of bytes, or of the high ones.
+   *
+   * @param first 0 or 1
+   */
+  static List<Real> everySecond(KernelBuilder k, List<Int> selected, int first) {
+    var values = new ArrayList<Real>();
+    for (var word : selected) {
+      for (int b = first; b < 4; b += 2) {
+        values.add(raised(k, word, b).minus(BASE_VALUE + TABLE_BIAS));
+      }
+    }
+    return values;
   }
 
   /** Returns unsigned byte {@code b} of a word. */

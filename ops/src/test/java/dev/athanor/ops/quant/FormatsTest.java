@@ -82,6 +82,19 @@ class FormatsTest {
     }
   }
 
+  /** Scales are subnormal for the first two exponents; products are infinite for the last two. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 2, 127, 254, 255})
+  void decodesEveryExponentOfMxfp4(int exponent) {
+    var x = HostTensor.zeros(TensorType.of(DType.MXFP4, 2, 32));
+    for (int i = 0; i < x.data().byteSize(); i++) {
+      DType.U8.writeLong(x.data(), i, i % 17 == 0 ? exponent : i * 29 % 256);
+    }
+    var exact = Arrays.stream(x.toDoubles()).map(value -> (float) value).toArray();
+    Runner.all(new Dequantize(), Map.of("x", x), Map.of(), "y")
+        .forEach((kernel, y) -> assertThat(y).as(kernel).isEqualTo(exact));
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"gptq", "awq", "k-packed"})
   void decodesPackedWords(String layout) {

@@ -57,12 +57,15 @@ public final class Gguf {
               Map.entry(12, DType.Q4_K),
               Map.entry(13, DType.Q5_K),
               Map.entry(14, DType.Q6_K),
+              Map.entry(20, DType.IQ4_NL),
+              Map.entry(23, DType.IQ4_XS),
               Map.entry(24, DType.I8),
               Map.entry(25, DType.I16),
               Map.entry(26, DType.I32),
               Map.entry(27, DType.I64),
               Map.entry(28, DType.F64),
-              Map.entry(30, DType.BF16)));
+              Map.entry(30, DType.BF16),
+              Map.entry(39, DType.MXFP4)));
 
   private final MemorySegment file;
   private long at;

@@ -124,7 +124,21 @@ public final class Npy {
           case U8 -> "|u1";
           case U32 -> "<u4";
           case BOOL -> "|b1";
-          case BF16, E4M3, E5M2, Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, NF4 -> null;
+          case BF16,
+              E4M3,
+              E5M2,
+              Q4_0,
+              Q4_1,
+              Q5_0,
+              Q8_0,
+              Q4_K,
+              Q5_K,
+              Q6_K,
+              IQ4_NL,
+              IQ4_XS,
+              MXFP4,
+              NF4 ->
+              null;
         });
   }
 

@@ -359,7 +359,7 @@ public final class Safetensors {
       case U8 -> "U8";
       case U32 -> "U32";
       case BOOL -> "BOOL";
-      case Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, NF4 -> null;
+      case Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, MXFP4, NF4 -> null;
     };
   }
 }

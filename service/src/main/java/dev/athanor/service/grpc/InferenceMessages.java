@@ -205,7 +205,21 @@ final class InferenceMessages {
       case F64 ->
           numbers(
               type, contents.getFp64ContentsList(), "fp64_contents", field, ByteBuffer::putDouble);
-      case F16, BF16, E4M3, E5M2, Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, NF4 ->
+      case F16,
+          BF16,
+          E4M3,
+          E5M2,
+          Q4_0,
+          Q4_1,
+          Q5_0,
+          Q8_0,
+          Q4_K,
+          Q5_K,
+          Q6_K,
+          IQ4_NL,
+          IQ4_XS,
+          MXFP4,
+          NF4 ->
           throw Datatypes.rawOnly(type.dtype(), field);
     };
   }

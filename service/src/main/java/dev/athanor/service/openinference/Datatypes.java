@@ -43,7 +43,7 @@ public final class Datatypes {
       case I8 -> "INT8";
       case U8 -> "UINT8";
       case U32 -> "UINT32";
-      case BF16, BOOL, Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, NF4 ->
+      case BF16, BOOL, Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, MXFP4, NF4 ->
           dtype.name().toUpperCase(Locale.ROOT);
     };
   }

@@ -58,6 +58,29 @@ class GgufTest {
     }
   }
 
+  /** The numbers of the types in GGML, and a block of bytes 0x11 of each. */
+  @ParameterizedTest
+  @CsvSource({
+    "2, Q4_0",
+    "3, Q4_1",
+    "6, Q5_0",
+    "8, Q8_0",
+    "12, Q4_K",
+    "13, Q5_K",
+    "14, Q6_K",
+    "20, IQ4_NL",
+    "23, IQ4_XS",
+    "39, MXFP4"
+  })
+  void readsBlockFormats(int number, DType format) {
+    var data = new byte[format.bytes()];
+    Arrays.fill(data, (byte) 0x11);
+    var file = new GgufFile(1, 0).tensor("a", number, 0, format.blockElements()).with(data);
+    var tensor = tensor(read(file), "a");
+    assertThat(tensor.type()).isEqualTo(TensorType.of(format, format.blockElements()));
+    assertThat(tensor.data().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(data);
+  }
+
   @Test
   void readsVersionTwoAndIgnoresTheOrderOfTensors() {
     var file = new GgufFile(2, 0).tensor("b", 24, 32, 1).tensor("a", 24, 0, 2).with(new byte[33]);
@@ -145,7 +168,7 @@ class GgufTest {
           24 | 8 | 1 | the data of a begins at byte 8; it must begin at a multiple of 32
           24 | -32 | 1 | the data of a begins at byte 18446744073709551584; it must begin at a multiple of 32
           24 | 9223372036854775776 | 1 | the file is truncated: a is i8[1] and needs 1 bytes of data, got 0
-          7 | 0 | 32 | the tensor a has GGML type 7; supported are F32 (0), F16 (1), Q4_0 (2), Q4_1 (3), Q5_0 (6), Q8_0 (8), Q4_K (12), Q5_K (13), Q6_K (14), I8 (24), I16 (25), I32 (26), I64 (27), F64 (28), BF16 (30)
+          7 | 0 | 32 | the tensor a has GGML type 7; supported are F32 (0), F16 (1), Q4_0 (2), Q4_1 (3), Q5_0 (6), Q8_0 (8), Q4_K (12), Q5_K (13), Q6_K (14), IQ4_NL (20), IQ4_XS (23), I8 (24), I16 (25), I32 (26), I64 (27), F64 (28), BF16 (30), MXFP4 (39)
           """)
   void rejectsInvalidTensors(int type, long offset, long extent, String message) {
     assertRejected(new GgufFile(1, 0).tensor("a", type, offset, extent).with(new byte[8]), message);

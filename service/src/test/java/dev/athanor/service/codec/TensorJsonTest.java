@@ -79,7 +79,8 @@ class TensorJsonTest {
   @EnumSource(
       mode = EnumSource.Mode.EXCLUDE,
       names = {
-        "BF16", "E4M3", "E5M2", "Q4_0", "Q4_1", "Q5_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "NF4"
+        "BF16", "E4M3", "E5M2", "Q4_0", "Q4_1", "Q5_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL",
+        "IQ4_XS", "MXFP4", "NF4"
       })
   void roundTripsNpy(DType dtype) throws IOException {
     var tensor = random(dtype);

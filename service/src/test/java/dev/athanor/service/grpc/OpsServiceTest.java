@@ -209,7 +209,7 @@ class OpsServiceTest extends GrpcTest {
             "unsupported-dtype",
             "inputs.x.inline.dtype",
             "inputs.x.inline.dtype is \"f33\"; it must be one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32,"
-                + " i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4");
+                + " i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4, nf4");
     rejection(inline(data(1).toBuilder().setShape(0, -1)))
         .is(
             Status.Code.INVALID_ARGUMENT,

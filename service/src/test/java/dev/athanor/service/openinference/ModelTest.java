@@ -48,7 +48,7 @@ class ModelTest {
         .hasMessage(
             "inputs.a.datatype is \"BYTES\"; it must be one of FP64, FP32, FP16, BF16, FP8_E4M3,"
                 + " FP8_E5M2, INT64, INT32, INT16, INT8, UINT8, UINT32, BOOL, Q4_0, Q4_1, Q5_0, Q8_0,"
-                + " Q4_K, Q5_K, Q6_K, NF4");
+                + " Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, MXFP4, NF4");
   }
 
   @Test

@@ -361,7 +361,10 @@ class ConsoleTest extends BrowserTest {
 
   /** Block formats are sent as base64, with finite scales. */
   @ParameterizedTest
-  @ValueSource(strings = {"q4_0", "q4_1", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k", "nf4"})
+  @ValueSource(
+      strings = {
+        "q4_0", "q4_1", "q5_0", "q8_0", "q4_k", "q5_k", "q6_k", "iq4_nl", "iq4_xs", "mxfp4", "nf4"
+      })
   void dequantizesRandomBlocks(String dtype) {
     choose("dequantize");
     input("x").locator("[data-role=dtype]").selectOption(dtype);

@@ -40,7 +40,7 @@ class HostileTest extends RestTest {
           {"dtype": "f32", "shape": [1.0], "data": [1]} | invalid-tensor | shape[0] | shape[0] must be an integer of at least 1, got 1.0
           {"dtype": "f32", "shape": "2,3", "data": [1]} | invalid-tensor | shape | shape must be a list of integers, got a string
           {"dtype": "f32", "shape": [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1], "data": [1]} | invalid-tensor | shape | shape has more than 16 dimensions
-          {"dtype": "F32", "shape": [1], "data": [1]} | unsupported-dtype | dtype | dtype is "F32"; it must be one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4
+          {"dtype": "F32", "shape": [1], "data": [1]} | unsupported-dtype | dtype | dtype is "F32"; it must be one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4, nf4
           {"dtype": "f32", "shape": [1], "data": [1e39]} | invalid-tensor | data[0] | data[0] is 1e39, which does not fit f32
           {"dtype": "f64", "shape": [1], "data": [1e400]} | invalid-tensor | data[0] | data[0] is 1e400, which does not fit f64
           {"dtype": "f16", "shape": [1], "data": [65520]} | invalid-tensor | data[0] | data[0] is 65520, which does not fit f16

@@ -48,7 +48,10 @@ class BlockProductsTest {
     "Q8_0, 1e-6",
     "Q4_K, 1e-6",
     "Q5_K, 2e-7",
-    "Q6_K, 1e-6"
+    "Q6_K, 1e-6",
+    "IQ4_NL, 1e-6",
+    "IQ4_XS, 1e-6",
+    "MXFP4, 1e-6"
   })
   void f32GemvsAreAccurate(DType format, double limit) {
     var draw = new Draw(new Random(21));
@@ -125,7 +128,7 @@ class BlockProductsTest {
 
   /** The sums of every kernel are as accurate as in f32. */
   @ParameterizedTest
-  @EnumSource(names = {"Q4_K", "Q5_0", "Q6_K", "Q8_0"})
+  @EnumSource(names = {"Q4_K", "Q5_0", "Q6_K", "Q8_0", "IQ4_XS", "MXFP4"})
   void f32ProductsAreAccurate(DType format) {
     var draw = new Draw(new Random(26));
     var inputs =
@@ -142,7 +145,8 @@ class BlockProductsTest {
 
   /** The argmax of the logits is that of the exact product. */
   @ParameterizedTest
-  @EnumSource(names = {"Q4_0", "Q4_1", "Q5_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K"})
+  @EnumSource(
+      names = {"Q4_0", "Q4_1", "Q5_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4"})
   void logitsOfBlocksHaveTheExactArgmax(DType format) {
     var draw = new Draw(new Random(22));
     var inputs =

@@ -29,6 +29,8 @@ class QuantPlannerTest {
   @CsvSource({
     "Q4_K, F16, 1, 4096, 4096, gemv_q4_k_f16",
     "Q6_K, F32, 1, 4096, 4096, gemv_q6_k_f32",
+    "MXFP4, F16, 1, 4096, 4096, gemv_mxfp4_f16",
+    "IQ4_XS, F16, 512, 4096, 4096, mma_iq4_xs_f16",
     "Q4_0, F16, 2, 4096, 4096, gemv_q4_0_f16",
     "Q4_K, F16, 512, 4096, 4096, mma_q4_k_f16",
     "Q8_0, F32, 2048, 4096, 4096, mma_q8_0_f32"

@@ -73,7 +73,7 @@ class QuantProfileTest {
   @ParameterizedTest
   @EnumSource(
       value = DType.class,
-      names = {"Q4_0", "Q4_1", "Q5_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K"})
+      names = {"Q4_0", "Q4_1", "Q5_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4"})
   void copiesReadEverySectorOnce(DType format) {
     long all = TensorType.of(format, N, K).bytes() / 32;
     int staged = 0;
@@ -119,7 +119,9 @@ class QuantProfileTest {
     "Q4_K, F32",
     "Q4_K, F16",
     "Q5_K, F16",
-    "Q6_K, F32"
+    "Q6_K, F32",
+    "IQ4_XS, F16",
+    "MXFP4, F32"
   })
   void readsRowsOncePerBlock(DType format, DType in) {
     var types = Map.of("a", TensorType.of(in, 1, K), "w", TensorType.of(format, 64, K));
@@ -193,7 +195,7 @@ class QuantProfileTest {
   @ParameterizedTest
   @EnumSource(
       value = DType.class,
-      names = {"Q4_0", "Q4_1", "Q5_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K"})
+      names = {"Q4_0", "Q4_1", "Q5_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4"})
   void dequantizedStagesHaveNoBankConflicts(DType format) {
     for (var profile : profiles(new MatmulGguf(), Map.of(), gguf(format, 64), "mma")) {
       if (!profile.kernel().startsWith("mma")) {
@@ -235,7 +237,7 @@ class QuantProfileTest {
 
   /** A lane writes both halves of its decoded elements in 16-byte accesses. */
   @ParameterizedTest
-  @CsvSource({"Q4_0, f16", "Q4_K, f32", "Q6_K, bf16", "NF4, f16"})
+  @CsvSource({"Q4_0, f16", "Q4_K, f32", "Q6_K, bf16", "IQ4_XS, f16", "MXFP4, f32", "NF4, f16"})
   void dequantizeWritesWholeSectors(DType format, String out) {
     var types = Map.of("x", TensorType.of(format, 4, 1024));
     for (var profile : profiles(new Dequantize(), Map.of("outDtype", out), types, "dequantize")) {
