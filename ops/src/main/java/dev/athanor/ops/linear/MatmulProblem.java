@@ -139,7 +139,10 @@ public record MatmulProblem(
     return tf32;
   }
 
-  /** Checks that a bias has the dtype of the input or output {@code like}, or f32 unless f64. */
+  /**
+   * Checks that a bias is f32, or of the dtype of the tensor {@code like}; it must be of that dtype
+   * if that is f64.
+   */
   public static void requireBias(DType given, String like, DType expected) {
     boolean mayBeSingle = expected != DType.F64 && expected != DType.F32;
     if (given != expected && !(mayBeSingle && given == DType.F32)) {

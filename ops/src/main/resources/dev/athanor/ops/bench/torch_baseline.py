@@ -174,13 +174,13 @@ def after(p):
 
 
 def matmul_int8(p):
-    (m, k), (_, n) = p.shape("a"), p.shape("b")
-    need(not p.given("transposeA") and not p.given("transposeB"), "torch._int_mm is measured without transposes")
+    (m, k), flip_b = p.shape("a"), p.given("transposeB")
+    n = p.shape("b")[0 if flip_b else 1]
     need(m > 16 and k % 8 == 0 and n % 8 == 0, "torch._int_mm requires more than 16 rows, and K and N that are multiples of 8")
     out = p.out()
 
     def prepare(t):
-        t["b"] = stored_by_columns(t["b"])
+        t["b"] = stored_by_columns(t["b"].mT if flip_b else t["b"])
         if "aScale" in t:
             t["aScale"] = t["aScale"].unsqueeze(1)
 
@@ -190,6 +190,8 @@ def matmul_int8(p):
             sums = sums * t["scale"]
         if "aScale" in t:
             sums = sums * t["aScale"] * t["bScale"]
+        if "bias" in t:
+            sums = sums + t["bias"]
         return sums.to(out)
 
     scaled = "" if out == torch.int32 else ", then scaled by further calls"

@@ -40,6 +40,7 @@ public final class MatmulInt8 implements SampledOp {
 
   private static final Set<DType> I8 = Set.of(DType.I8);
   private static final Set<DType> F32 = Set.of(DType.F32);
+  private static final Set<DType> OUT = Set.of(DType.F32, DType.F16, DType.BF16);
 
   /** The standard deviation of random signed bytes. */
   private static final double BYTE_DEVIATION = 74;
@@ -47,25 +48,27 @@ public final class MatmulInt8 implements SampledOp {
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "matmul-int8",
-          "Computes the product of 8-bit integer matrices with exact accumulation, and"
-              + " scales it.",
+          "Computes the product of 8-bit integer matrices with exact accumulation, scales"
+              + " it and adds a bias.",
           List.of(
               new Input("a", "[M, K]", I8, false, "the left factor; K is at most 131071"),
-              new Input("b", "[K, N]", I8, false, "the right factor"),
+              new Input("b", "[K, N] or [N, K] with transposeB", I8, false, "the right factor"),
               new Input("scale", "[]", F32, true, "scale factor of the product"),
               new Input("aScale", "[M]", F32, true, "scale factor of each row; requires bScale"),
+              new Input("bScale", "[N]", F32, true, "scale factor of each column; requires aScale"),
               new Input(
-                  "bScale", "[N]", F32, true, "scale factor of each column; requires aScale")),
+                  "bias", "[N]", OUT, true, "the bias, added to each row; f32 or same dtype as c")),
           List.of(
+              Attribute.flag("transposeB", "whether b is stored as [N, K]"),
               Attribute.choice(
                   "outDtype",
                   "f32",
-                  List.of("f32", "f16", "i32"),
-                  "dtype of c; i32 returns the unscaled sums and accepts no scale, like"
+                  List.of("f32", "f16", "bf16", "i32"),
+                  "dtype of c; i32 returns the sums and accepts neither scale nor bias, like"
                       + " MatMulInteger in ONNX")),
           List.of(Output.of("c", "[M, N]", "outDtype", "the product")),
-          "c = scale · a·b, or aScale·bScale · a·b per row and column, accumulated"
-              + " exactly in i32",
+          "c = scale · a·b + bias, or aScale·bScale · a·b + bias per row and column,"
+              + " accumulated exactly in i32",
           "2·M·N·K");
 
   @Override
@@ -101,18 +104,19 @@ public final class MatmulInt8 implements SampledOp {
           "a %s has K = %d; the maximum is %d, as longer sums can overflow i32"
               .formatted(call.type("a").shape(), call.extent("K"), MAX_DEPTH));
     }
+    boolean transposeB = attributes.flag("transposeB");
     var out = DType.of(attributes.choice("outDtype")).orElseThrow();
     return new MatmulProblem(
         DType.I8,
         DType.I8,
         Batch.of(Shape.of(), Shape.of()),
         MatmulProblem.extent("a", call.type("a"), 0),
-        MatmulProblem.extent("b", call.type("b"), 1),
+        MatmulProblem.extent("b", call.type("b"), transposeB ? 0 : 1),
         (int) call.extent("K"),
         false,
+        transposeB,
         false,
-        false,
-        new Epilogue(scale(call, out), Optional.empty(), Activation.NONE, out),
+        new Epilogue(scale(call, out), bias(call, out), Activation.NONE, out),
         1,
         Optional.empty());
   }
@@ -130,11 +134,26 @@ public final class MatmulInt8 implements SampledOp {
     if (out == DType.I32 && (tensor || rows)) {
       throw new OpException.UnsupportedDType(
           "outDtype",
-          "outDtype i32 returns unscaled sums; omit the scales, or use outDtype f32 or" + " f16");
+          "outDtype i32 returns unscaled sums; omit the scales, or use outDtype f32, f16 or"
+              + " bf16");
     }
     return tensor
         ? Epilogue.Scale.TENSOR
         : rows ? Epilogue.Scale.ROWS_AND_COLUMNS : Epilogue.Scale.NONE;
+  }
+
+  private static Optional<DType> bias(BoundInputs call, DType out) {
+    if (!call.has("bias")) {
+      return Optional.empty();
+    }
+    if (out == DType.I32) {
+      throw new OpException.UnsupportedDType(
+          "outDtype",
+          "outDtype i32 returns sums without a bias; omit the bias, or use outDtype f32, f16 or"
+              + " bf16");
+    }
+    MatmulProblem.requireBias(call.dtype("bias"), "c", out);
+    return Optional.of(call.dtype("bias"));
   }
 
   @Override
@@ -158,12 +177,14 @@ public final class MatmulInt8 implements SampledOp {
               long j = element % p.n();
               double sum = 0;
               for (int k = 0; k < p.k(); k++) {
-                sum += a.get(i * p.k() + k) * b.get((long) k * p.n() + j);
+                long ofB = p.transposeB() ? j * p.k() + k : (long) k * p.n() + j;
+                sum += a.get(i * p.k() + k) * b.get(ofB);
               }
               return sum
-                  * value(inputs, "scale", 0)
-                  * value(inputs, "aScale", i)
-                  * value(inputs, "bScale", j);
+                      * value(inputs, "scale", 0, 1)
+                      * value(inputs, "aScale", i, 1)
+                      * value(inputs, "bScale", j, 1)
+                  + value(inputs, "bias", j, 0);
             }));
   }
 
@@ -176,15 +197,16 @@ public final class MatmulInt8 implements SampledOp {
     var drawn = new LinkedHashMap<String, HostTensor>();
     inputs.forEach((name, type) -> {
       double least = name.equals("scale") ? scale : Math.sqrt(scale);
-      drawn.put(
-          name, type.dtype() == DType.I8 ? draw.usual(type) : draw.uniform(least / 2, least, type));
+      boolean scales = name.equals("scale") || name.endsWith("Scale");
+      drawn.put(name, scales ? draw.uniform(least / 2, least, type) : draw.usual(type));
     });
     return drawn;
   }
 
-  private static double value(Map<String, HostTensor> inputs, String name, long index) {
+  private static double value(
+      Map<String, HostTensor> inputs, String name, long index, double otherwise) {
     var tensor = inputs.get(name);
-    return tensor == null ? 1 : tensor.get(index);
+    return tensor == null ? otherwise : tensor.get(index);
   }
 
   @Override

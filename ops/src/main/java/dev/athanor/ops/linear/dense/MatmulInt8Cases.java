@@ -15,8 +15,8 @@ import java.util.Map;
 import java.util.random.RandomGenerator;
 
 /**
- * Test cases of int8 products: sizes with scales and dtypes in turn, all alignments, and extreme
- * values.
+ * Test cases of int8 products: sizes with scales and dtypes in turn, all alignments, extreme
+ * values, and linear layers.
  */
 final class MatmulInt8Cases {
 
@@ -46,6 +46,11 @@ final class MatmulInt8Cases {
       cases.add(random(random, size, OUT.get(turn % OUT.size()), turn / 2));
       turn++;
     }
+    int layer = 0;
+    for (var size : quick ? QUICK_SIZES : SIZES) {
+      cases.add(layer(random, size, layer));
+      layer++;
+    }
     if (!quick) {
       for (int least : new int[] {-128, 127}) {
         for (int other : new int[] {-128, 127}) {
@@ -70,12 +75,39 @@ final class MatmulInt8Cases {
         inputs.put("bScale", draw.uniform(-1e-1, 1e-1, TensorType.of(DType.F32, size[1])));
       }
     }
-    return make(inputs, out);
+    return make(inputs, Map.of("outDtype", out));
+  }
+
+  /** Returns a linear layer: most store b as [N, K], and all have a bias but those of i32. */
+  private static Case layer(RandomGenerator random, int[] size, int turn) {
+    var draw = new Draw(random);
+    var out = List.of(DType.BF16, DType.F32, DType.F16, DType.I32).get(turn % 4);
+    boolean transposeB = turn % 5 != 1;
+    int m = size[0];
+    int n = size[1];
+    int k = size[2];
+    var inputs = new HashMap<String, HostTensor>();
+    inputs.put("a", draw.integers(-128, 127, TensorType.of(DType.I8, m, k)));
+    var stored = transposeB ? Shape.of(n, k) : Shape.of(k, n);
+    inputs.put("b", draw.integers(-128, 127, new TensorType(DType.I8, stored)));
+    if (out != DType.I32) {
+      var bias = turn / 4 % 2 == 0 ? out : DType.F32;
+      inputs.put("bias", draw.normal(0, 1, TensorType.of(bias, n)));
+      if (turn % 3 == 2) {
+        inputs.put("aScale", draw.uniform(1e-2, 2e-2, TensorType.of(DType.F32, m)));
+        inputs.put("bScale", draw.uniform(-1e-1, 1e-1, TensorType.of(DType.F32, n)));
+      } else if (turn % 3 == 1 || out == DType.F16) {
+        inputs.put("scale", draw.uniform(1e-3, 2e-3, new TensorType(DType.F32, Shape.of())));
+      }
+    }
+    return make(inputs, Map.of("outDtype", out.text(), "transposeB", transposeB));
   }
 
   /** Returns a case with extreme sums. */
   private static Case constant(int a, int b) {
-    return make(Map.of("a", filled(a, 17, 65), "b", filled(b, 65, 13)), a == b ? "i32" : "f32");
+    return make(
+        Map.of("a", filled(a, 17, 65), "b", filled(b, 65, 13)),
+        Map.of("outDtype", a == b ? "i32" : "f32"));
   }
 
   private static HostTensor filled(int value, long... extents) {
@@ -84,16 +116,20 @@ final class MatmulInt8Cases {
     return tensor;
   }
 
-  private static Case make(Map<String, HostTensor> inputs, String out) {
-    var tolerance =
-        switch (out) {
-          case "i32" -> Tolerance.exact();
-          case "f32" -> Tolerance.roundings(1.01, DType.F32);
-          default -> Tolerance.roundings(1.01, DType.F16);
-        };
-    return new Case(
-        inputs,
-        Attributes.of(new MatmulInt8().description(), Map.of("outDtype", out)),
-        Map.of("c", tolerance));
+  private static Case make(Map<String, HostTensor> inputs, Map<String, ?> given) {
+    var attributes = Attributes.of(new MatmulInt8().description(), given);
+    var out = DType.of(attributes.choice("outDtype")).orElseThrow();
+    return new Case(inputs, attributes, Map.of("c", tolerance(out, inputs.containsKey("bias"))));
+  }
+
+  /** Returns the tolerance of one rounding; a bias can cancel a product that was rounded to f32. */
+  private static Tolerance tolerance(DType out, boolean bias) {
+    return switch (out) {
+      case I32 -> Tolerance.exact();
+      case F32 -> bias ? Tolerance.maximum(1e-6) : Tolerance.roundings(1.01, out);
+      case F16 -> bias ? Tolerance.maximum(5e-4) : Tolerance.roundings(1.01, out);
+      case BF16 -> bias ? Tolerance.maximum(4e-3) : Tolerance.roundings(1.01, out);
+      default -> throw new IllegalArgumentException(out.text());
+    };
   }
 }

@@ -205,13 +205,16 @@ class MatmulInt8Test {
     }
   }
 
-  /** Bytes of b are transposed while they are read, without bank conflicts. */
-  @Test
-  void kernelsHaveNoConflictsAndMoveWholeSectors() {
-    var types =
-        Map.of("a", TensorType.of(DType.I8, 128, 128), "b", TensorType.of(DType.I8, 128, 256));
+  /** Bytes of b as [K, N] are transposed while they are read, without bank conflicts. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void kernelsHaveNoConflictsAndMoveWholeSectors(boolean transposeB) {
+    var b = transposeB ? TensorType.of(DType.I8, 256, 128) : TensorType.of(DType.I8, 128, 256);
+    var types = Map.of("a", TensorType.of(DType.I8, 128, 128), "b", b);
     for (var out : new String[] {"f16", "i32"}) {
-      var plans = MATMUL.plans(types, attributes(out), OpProfile.capability(Gpu.H200));
+      var attributes =
+          Attributes.of(MATMUL.description(), Map.of("outDtype", out, "transposeB", transposeB));
+      var plans = MATMUL.plans(types, attributes, OpProfile.capability(Gpu.H200));
       assertThat(plans).hasSize(8);
       for (var plan : plans) {
         for (var profile : OpProfile.run(plan, types, Gpu.H200, Long.MAX_VALUE).launches()) {
@@ -253,7 +256,15 @@ class MatmulInt8Test {
     assertRejected(
         Map.of("a", a, "b", b, "scale", one),
         "i32",
-        "outDtype i32 returns unscaled sums; omit the scales, or use outDtype f32 or f16");
+        "outDtype i32 returns unscaled sums; omit the scales, or use outDtype f32, f16 or bf16");
+    assertRejected(
+        Map.of("a", a, "b", b, "bias", TensorType.of(DType.F32, 5)),
+        "i32",
+        "outDtype i32 returns sums without a bias; omit the bias, or use outDtype f32, f16 or bf16");
+    assertRejected(
+        Map.of("a", a, "b", b, "bias", TensorType.of(DType.F16, 5)),
+        "bf16",
+        "bias is f16 but c is bf16; it must be that or f32");
     assertRejected(
         Map.of("a", TensorType.of(DType.I8, 1, 131_072), "b", TensorType.of(DType.I8, 131_072, 1)),
         "i32",
