@@ -10,6 +10,7 @@ import dev.athanor.ops.Activation;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step.Slot;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -24,17 +25,41 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
   /** The scale factor of a sum. */
   public enum Scale {
     /** No scale. */
-    NONE,
+    NONE(false, ""),
     /** A number that is passed at the launch. */
-    ALPHA,
+    ALPHA(true, ""),
     /** One f32, the input {@code scale}. */
-    TENSOR,
+    TENSOR(false, "_scale", "scale"),
+    /** {@link #ALPHA} times {@link #TENSOR}. */
+    ALPHA_AND_TENSOR(true, "_alpha_scale", "scale"),
     /** One f32 per column, the input {@code bScale}. */
-    COLUMNS,
+    COLUMNS(false, "_scales", "bScale"),
     /**
      * One f32 per row, the input {@code aScale}, times one per column, the input {@code bScale}.
      */
-    ROWS_AND_COLUMNS
+    ROWS_AND_COLUMNS(false, "_scales2", "aScale", "bScale"),
+    /** {@link #ALPHA} times {@link #ROWS_AND_COLUMNS}. */
+    ALPHA_ROWS_AND_COLUMNS(true, "_alpha_scales2", "aScale", "bScale");
+
+    private final boolean alpha;
+    private final String ending;
+    private final List<String> inputs;
+
+    Scale(boolean alpha, String ending, String... inputs) {
+      this.alpha = alpha;
+      this.ending = ending;
+      this.inputs = List.of(inputs);
+    }
+
+    /** Returns this scale times a number that is passed at the launch. */
+    public Scale withAlpha() {
+      return switch (this) {
+        case NONE, ALPHA -> ALPHA;
+        case TENSOR, ALPHA_AND_TENSOR -> ALPHA_AND_TENSOR;
+        case ROWS_AND_COLUMNS, ALPHA_ROWS_AND_COLUMNS -> ALPHA_ROWS_AND_COLUMNS;
+        case COLUMNS -> throw new IllegalArgumentException("no kernel scales columns by alpha");
+      };
+    }
   }
 
   /**
@@ -84,13 +109,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
 
   /** Returns {@link #name} without the dtype of c. */
   public String ending() {
-    var name = new StringBuilder();
-    switch (scale) {
-      case NONE, ALPHA -> {}
-      case TENSOR -> name.append("_scale");
-      case COLUMNS -> name.append("_scales");
-      case ROWS_AND_COLUMNS -> name.append("_scales2");
-    }
+    var name = new StringBuilder(scale.ending);
     bias.ifPresent(dtype -> name.append(dtype == out ? "_bias" : "_bias" + dtype.text()));
     if (activation != Activation.NONE) {
       name.append('_').append(activation.text().replace('-', '_'));
@@ -100,37 +119,27 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
 
   /** Returns the arguments of the parameters that {@link #declare} declares. */
   public Arguments arguments(double alpha) {
-    var ofScale =
-        switch (scale) {
-          case NONE -> Arguments.NONE;
-          case ALPHA ->
-              Arguments.NONE.with(
-                  "alpha", out == DType.F64 ? Slot.of(alpha) : Slot.of((float) alpha));
-          case TENSOR -> Arguments.ofInputs("scale");
-          case COLUMNS -> Arguments.ofInputs("bScale");
-          case ROWS_AND_COLUMNS -> Arguments.ofInputs("aScale", "bScale");
-        };
+    var ofScale = Arguments.ofInputs(scale.inputs.toArray(String[]::new));
+    if (scale.alpha) {
+      ofScale = ofScale.with("alpha", out == DType.F64 ? Slot.of(alpha) : Slot.of((float) alpha));
+    }
     return bias.isPresent() ? ofScale.inputs("bias") : ofScale;
   }
 
   /** Declares the parameters of {@link #arguments}. */
   public Applied declare(KernelBuilder k) {
-    Optional<Real> factor =
-        switch (scale) {
-          case ALPHA -> Optional.of(k.real("alpha", sum()));
-          case TENSOR -> Optional.of(k.input("scale", Type.F32).load(k.integer(0)).widen());
-          default -> Optional.empty();
-        };
-    var rows =
-        scale == Scale.ROWS_AND_COLUMNS
-            ? Optional.of(k.input("aScale", Type.F32))
-            : Optional.<GlobalPointer>empty();
-    var columns =
-        scale == Scale.ROWS_AND_COLUMNS || scale == Scale.COLUMNS
-            ? Optional.of(k.input("bScale", Type.F32))
-            : Optional.<GlobalPointer>empty();
+    Optional<Real> alpha = scale.alpha ? Optional.of(k.real("alpha", sum())) : Optional.empty();
+    var tensor = input(k, "scale").map(p -> p.load(k.integer(0)).widen());
+    var factor = tensor.map(f -> alpha.map(f::times).orElse(f)).or(() -> alpha);
+    var rows = input(k, "aScale");
+    var columns = input(k, "bScale");
     return new Applied(
         this, factor, rows, columns, bias.map(dtype -> k.input("bias", type(dtype))));
+  }
+
+  /** Declares an input if the scale has it. */
+  private Optional<GlobalPointer> input(KernelBuilder k, String name) {
+    return scale.inputs.contains(name) ? Optional.of(k.input(name, Type.F32)) : Optional.empty();
   }
 
   /**
@@ -168,7 +177,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
 
     @Override
     public boolean isLong() {
-      return epilogue.scale == Scale.ROWS_AND_COLUMNS
+      return rows.isPresent()
           || (epilogue.activation != Activation.NONE && epilogue.activation != Activation.RELU);
     }
 
@@ -183,7 +192,8 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     /** Loads the factor of a row; zero beyond the last of {@code m}. */
     @Override
     public Line row(Int row, Int m) {
-      return new Line(rows.map(p -> p.loadWhere(row.lt(m), row).widen()), Optional.empty());
+      var ofRow = rows.map(p -> p.loadWhere(row.lt(m), row).widen());
+      return new Line(ofRow.map(f -> factor.map(f::times).orElse(f)), Optional.empty());
     }
 
     /**
