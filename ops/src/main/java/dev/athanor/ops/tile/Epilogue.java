@@ -29,26 +29,33 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     /** A number that is passed at the launch. */
     ALPHA(true, ""),
     /** One f32, the input {@code scale}. */
-    TENSOR(false, "_scale", "scale"),
+    TENSOR(false, "_scale"),
     /** {@link #ALPHA} times {@link #TENSOR}. */
-    ALPHA_AND_TENSOR(true, "_alpha_scale", "scale"),
+    ALPHA_AND_TENSOR(true, "_alpha_scale"),
     /** One f32 per column, the input {@code bScale}. */
-    COLUMNS(false, "_scales", "bScale"),
+    COLUMNS(false, "_scales"),
     /**
      * One f32 per row, the input {@code aScale}, times one per column, the input {@code bScale}.
      */
-    ROWS_AND_COLUMNS(false, "_scales2", "aScale", "bScale"),
+    ROWS_AND_COLUMNS(false, "_scales2"),
     /** {@link #ALPHA} times {@link #ROWS_AND_COLUMNS}. */
-    ALPHA_ROWS_AND_COLUMNS(true, "_alpha_scales2", "aScale", "bScale");
+    ALPHA_ROWS_AND_COLUMNS(true, "_alpha_scales2");
 
     private final boolean alpha;
     private final String ending;
-    private final List<String> inputs;
 
-    Scale(boolean alpha, String ending, String... inputs) {
+    Scale(boolean alpha, String ending) {
       this.alpha = alpha;
       this.ending = ending;
-      this.inputs = List.of(inputs);
+    }
+
+    private List<String> inputs() {
+      return switch (this) {
+        case NONE, ALPHA -> List.of();
+        case TENSOR, ALPHA_AND_TENSOR -> List.of("scale");
+        case COLUMNS -> List.of("bScale");
+        case ROWS_AND_COLUMNS, ALPHA_ROWS_AND_COLUMNS -> List.of("aScale", "bScale");
+      };
     }
 
     /** Returns this scale times a number that is passed at the launch. */
@@ -119,7 +126,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
 
   /** Returns the arguments of the parameters that {@link #declare} declares. */
   public Arguments arguments(double alpha) {
-    var ofScale = Arguments.ofInputs(scale.inputs.toArray(String[]::new));
+    var ofScale = Arguments.ofInputs(scale.inputs().toArray(String[]::new));
     if (scale.alpha) {
       ofScale = ofScale.with("alpha", out == DType.F64 ? Slot.of(alpha) : Slot.of((float) alpha));
     }
@@ -139,7 +146,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
 
   /** Declares an input if the scale has it. */
   private Optional<GlobalPointer> input(KernelBuilder k, String name) {
-    return scale.inputs.contains(name) ? Optional.of(k.input(name, Type.F32)) : Optional.empty();
+    return scale.inputs().contains(name) ? Optional.of(k.input(name, Type.F32)) : Optional.empty();
   }
 
   /**
