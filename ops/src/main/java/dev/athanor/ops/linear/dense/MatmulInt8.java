@@ -20,6 +20,7 @@ import dev.athanor.ops.linear.Batch;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.problem.BoundInputs;
+import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import dev.athanor.ops.reference.TensorReader;
@@ -51,10 +52,10 @@ public final class MatmulInt8 implements SampledOp {
           "Computes the product of 8-bit integer matrices with exact accumulation, scales"
               + " it and adds a bias.",
           List.of(
-              new Input("a", "[M, K]", I8, false, "the left factor; K is at most 131071"),
+              new Input("a", "[…, M, K]", I8, false, "the left factor; K is at most 131071"),
               new Input("b", "[K, N] or [N, K] with transposeB", I8, false, "the right factor"),
               new Input("scale", "[]", F32, true, "scale factor of the product"),
-              new Input("aScale", "[M]", F32, true, "scale factor of each row; requires bScale"),
+              new Input("aScale", "[…, M]", F32, true, "scale factor of each row; requires bScale"),
               new Input("bScale", "[N]", F32, true, "scale factor of each column; requires aScale"),
               new Input(
                   "bias", "[N]", OUT, true, "the bias, added to each row; f32 or same dtype as c")),
@@ -66,7 +67,7 @@ public final class MatmulInt8 implements SampledOp {
                   List.of("f32", "f16", "bf16", "i32"),
                   "dtype of c; i32 returns the sums and accepts neither scale nor bias, like"
                       + " MatMulInteger in ONNX")),
-          List.of(Output.of("c", "[M, N]", "outDtype", "the product")),
+          List.of(Output.of("c", "[…, M, N]", "outDtype", "the product")),
           "c = scale · a·b + bias, or aScale·bScale · a·b + bias per row and column,"
               + " accumulated exactly in i32",
           "2·M·N·K");
@@ -78,7 +79,8 @@ public final class MatmulInt8 implements SampledOp {
 
   @Override
   public Map<String, TensorType> outputs(Map<String, TensorType> inputs, Attributes attributes) {
-    return Map.of("c", problem(inputs, attributes).output());
+    problem(inputs, attributes);
+    return BoundInputs.of(DESCRIPTION, inputs, attributes).outputs();
   }
 
   @Override
@@ -93,7 +95,7 @@ public final class MatmulInt8 implements SampledOp {
     var problem = problem(inputs, attributes);
     var candidates = new Candidates("product of i8", capability);
     TensorPlanner.offer(problem, capability, candidates);
-    return candidates.plans(Map.of("c", problem.output()), problem.cost());
+    return candidates.plans(outputs(inputs, attributes), problem.cost());
   }
 
   static MatmulProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
@@ -110,7 +112,7 @@ public final class MatmulInt8 implements SampledOp {
         DType.I8,
         DType.I8,
         Batch.of(Shape.of(), Shape.of()),
-        MatmulProblem.extent("a", call.type("a"), 0),
+        Checks.requireExtent("a", call.type("a"), call.type("a").shape().leading(1).elements()),
         MatmulProblem.extent("b", call.type("b"), transposeB ? 0 : 1),
         (int) call.extent("K"),
         false,
@@ -148,8 +150,11 @@ public final class MatmulInt8 implements SampledOp {
 
   @Override
   public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
-    return Optional.of(
-        new Rows(inputs.containsKey("aScale") ? Set.of("a", "aScale") : Set.of("a"), true));
+    if (!inputs.containsKey("aScale")) {
+      return Optional.of(new Rows(Set.of("a"), true));
+    }
+    boolean matrix = Objects.requireNonNull(inputs.get("a")).shape().rank() == 2;
+    return Optional.of(new Rows(Set.of("a", "aScale"), matrix));
   }
 
   @Override
@@ -179,7 +184,7 @@ public final class MatmulInt8 implements SampledOp {
   @Override
   public Map<String, HostTensor> draw(
       Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
-    double depth = Objects.requireNonNull(inputs.get("a")).shape().extent(1);
+    double depth = Objects.requireNonNull(inputs.get("a")).shape().extent(-1);
     double scale = 1 / (BYTE_DEVIATION * BYTE_DEVIATION * Math.sqrt(depth));
     var drawn = new LinkedHashMap<String, HostTensor>();
     inputs.forEach((name, type) -> {
