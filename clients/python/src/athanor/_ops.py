@@ -139,22 +139,22 @@ class QkvProjectInt4Result(NamedTuple, Generic[AnyTensor]):
     """The outputs of `qkv_project_int4`."""
 
     q: AnyTensor
-    """[M, Nq] of the dtype of x: the query projection of x"""
+    """[…, M, Nq] of the dtype of x: the query projection of x"""
     k: AnyTensor
-    """[M, Nkv] of the dtype of x: the key projection of x"""
+    """[…, M, Nkv] of the dtype of x: the key projection of x"""
     v: AnyTensor
-    """[M, Nkv] of the dtype of x: the value projection of x"""
+    """[…, M, Nkv] of the dtype of x: the value projection of x"""
 
 
 class QkvProjectInt8Result(NamedTuple, Generic[AnyTensor]):
     """The outputs of `qkv_project_int8`."""
 
     q: AnyTensor
-    """[M, Nq] of the dtype of x: the query projection of x"""
+    """[…, M, Nq] of the dtype of x: the query projection of x"""
     k: AnyTensor
-    """[M, Nkv] of the dtype of x: the key projection of x"""
+    """[…, M, Nkv] of the dtype of x: the key projection of x"""
     v: AnyTensor
-    """[M, Nkv] of the dtype of x: the value projection of x"""
+    """[…, M, Nkv] of the dtype of x: the value projection of x"""
 
 
 class QuantizeInt8Result(NamedTuple, Generic[AnyTensor]):
@@ -1572,17 +1572,18 @@ class Ops(ABC, Generic[AnyTensor]):
 
         Args:
             x: […x] or [N, K/8] with u32 k-packed or [K/8, N] with u32 gptq or [K, N/8] with u32 awq of i8,
-                u32, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4: the quantized values, in the format of
-                the dtype. i8: 8-bit integers. u32: words of eight 4-bit weights, packed as for matmul-int4.
-                q4_0 to q6_k: GGML blocks. nf4: blocks of 64 values in 36 bytes: the f32 absmax, then the
-                indices as packed by bitsandbytes, the first of two neighbors in the high nibble.
+                u32, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4, nf4: the quantized
+                values, in the format of the dtype. i8: 8-bit integers. u32: words of eight 4-bit weights,
+                packed as for matmul-int4. q4_0 to mxfp4: GGML blocks. nf4: blocks of 64 values in 36 bytes:
+                the f32 absmax, then the indices as packed by bitsandbytes, the first of two neighbors in
+                the high nibble.
             scale: [] or […] or [K/group_size, N] with u32 of f32, f16, bf16 (optional): scale factors. i8:
                 required; one scale, or one per row in the shape of x without its last dimension. u32:
                 required; one scale per group and column. Rejected for block formats, which contain their
                 scales.
             zeros: [K/group_size, N/8] of u32 (optional): packed zero points, only for u32 with layouts gptq
                 and awq; if omitted, every zero point is 8.
-            group_size: number of weights of a column that share a scale: a power of two of at least 32, or
+            group_size: number of weights of a column that share a scale: a power of two of at least 16, or
                 -1 for all; the last group may be shorter (default 128; -1 to 1073741824).
             layout: packing of the 4-bit weights (k, n). k-packed: [N, K/8], nibble k % 8 of word (n, k/8),
                 signed, without zeros. gptq: [K/8, N], nibble k % 8 of word (k/8, n), unsigned; zeros
@@ -2783,6 +2784,9 @@ class Ops(ABC, Generic[AnyTensor]):
         a: AnyTensor | Array,
         b: AnyTensor | Array,
         bias: AnyTensor | Array | None = None,
+        scale: AnyTensor | Array | None = None,
+        a_scale: AnyTensor | Array | None = None,
+        b_scale: AnyTensor | Array | None = None,
         *,
         transpose_a: bool = False,
         transpose_b: bool = False,
@@ -2795,8 +2799,8 @@ class Ops(ABC, Generic[AnyTensor]):
     ) -> Flow[AnyTensor]:
         """Computes a matrix product, adds a bias and applies an activation function, in one kernel.
 
-        c = activation(alpha · a·b + bias), accumulated in f32, or in f64 for f64 inputs; a and b have the
-        same dtype, but e4m3 and e5m2 may be mixed
+        c = activation(alpha · scale · a·b + bias), or with a_scale·b_scale per row and column, accumulated
+        in f32, or in f64 for f64 inputs; a and b have the same dtype, but e4m3 and e5m2 may be mixed
 
         Args:
             a: […a, M, K] or […a, K, M] with transpose_a of f64, f32, f16, bf16, e4m3, e5m2: the left
@@ -2805,6 +2809,9 @@ class Ops(ABC, Generic[AnyTensor]):
                 factor; leading dimensions broadcast.
             bias: [N] of f64, f32, f16, bf16 (optional): the bias, added to each row; same dtype as a, or as
                 c for 8-bit a, or f32 unless a is f64.
+            scale: [] of f32 (optional): scale factor of the product; for 8-bit a only.
+            a_scale: [M] of f32 (optional): scale factor of each row; requires b_scale; for 8-bit a only.
+            b_scale: [N] of f32 (optional): scale factor of each column; requires a_scale; for 8-bit a only.
             transpose_a: whether a is stored as […, K, M] (default False).
             transpose_b: whether b is stored as […, N, K] (default False).
             alpha: scale factor applied to the product, rounded to f32 unless a is f64 (default 1.0).
@@ -2824,7 +2831,7 @@ class Ops(ABC, Generic[AnyTensor]):
         """
         outputs = yield from self._run_op(
             "matmul",
-            {"a": a, "b": b, "bias": bias},
+            {"a": a, "b": b, "bias": bias, "scale": scale, "aScale": a_scale, "bScale": b_scale},
             {"transposeA": transpose_a, "transposeB": transpose_b, "alpha": alpha, "activation": activation,
              "outDtype": out_dtype, "precision": precision},
             ["c"],
@@ -2882,33 +2889,35 @@ class Ops(ABC, Generic[AnyTensor]):
         self,
         a: AnyTensor | Array,
         w: AnyTensor | Array,
+        bias: AnyTensor | Array | None = None,
         *,
         out: AnyTensor | None = None,
         timeout: float | None = None,
     ) -> Flow[AnyTensor]:
         """Computes the product of a matrix and weights in a GGUF block format.
 
-        c = a·wᵀ, with w dequantized as defined by GGML, accumulated in f32. With f32 a, every kernel keeps
-        at least 20 significant bits of the factors. With f16 a, tensor-core kernels round weights to f16;
-        weights beyond 65504 become infinite. Some kernels multiply the minimum of a block by the sum of a's
-        elements, so a row of a with an infinity gives infinities or NaN
+        c = a·wᵀ + bias, with w dequantized as defined by GGML, accumulated in f32. With f32 a, every kernel
+        keeps at least 20 significant bits of the factors. With f16 a, tensor-core kernels round weights to
+        f16; weights beyond 65504 become infinite. Some kernels multiply the minimum of a block by the sum
+        of a's elements, so a row of a with an infinity gives infinities or NaN
 
         Args:
-            a: [M, K] of f32, f16: the left factor.
-            w: [N, K] of q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k: the weights, one row of blocks per column
-                of c; the dtype selects the format.
+            a: […, M, K] of f32, f16: the left factor.
+            w: [N, K] of q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4: the weights, one
+                row of blocks per column of c; the dtype selects the format.
+            bias: [N] of f32, f16 (optional): the bias, added to each row; same dtype as a, or f32.
             out: an existing tensor to write to, with the dtype and shape of c.
             timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            c: [M, N] of f32: the product.
+            c: […, M, N] of f32: the product.
 
         Raises:
             AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = yield from self._run_op(
             "matmul-gguf",
-            {"a": a, "w": w},
+            {"a": a, "w": w, "bias": bias},
             {},
             ["c"],
             out,
@@ -2923,6 +2932,7 @@ class Ops(ABC, Generic[AnyTensor]):
         packed: AnyTensor | Array,
         scales: AnyTensor | Array,
         zeros: AnyTensor | Array | None = None,
+        bias: AnyTensor | Array | None = None,
         *,
         group_size: int = 128,
         layout: Literal["k-packed", "gptq", "awq"] = "k-packed",
@@ -2933,16 +2943,17 @@ class Ops(ABC, Generic[AnyTensor]):
     ) -> Flow[AnyTensor]:
         """Computes the product of a matrix and 4-bit weights, which are dequantized on the fly.
 
-        c = a·w with w = scales · (q − zero), or scales · q with layout k-packed, accumulated in f32
+        c = a·w + bias with w = scales · (q − zero), or scales · q with layout k-packed, accumulated in f32
 
         Args:
-            a: [M, K] of f16, bf16: the left factor.
-            packed: [N, K/8] with k-packed or [K/8, N] with gptq or [K, N/8] with awq of u32: words of eight
-                4-bit weights, packed as layout specifies; K is a multiple of 8.
+            a: […, M, K] of f16, bf16: the left factor.
+            packed: [N, K/8] with k-packed or [K/8, N] with gptq or [K, N/8] with awq of i32, u32: words of
+                eight 4-bit weights, packed as layout specifies; K is a multiple of 8.
             scales: [K/group_size, N] of f32, f16, bf16: scale of each group of weights.
-            zeros: [K/group_size, N/8] of u32 (optional): packed zero points, only for layouts gptq and awq;
-                if omitted, every zero point is 8.
-            group_size: number of weights of a column that share a scale: a power of two of at least 32, or
+            zeros: [K/group_size, N/8] of i32, u32 (optional): packed zero points, only for layouts gptq and
+                awq; if omitted, every zero point is 8.
+            bias: [N] of f32, f16, bf16 (optional): the bias, added to each row; same dtype as a, or f32.
+            group_size: number of weights of a column that share a scale: a power of two of at least 16, or
                 -1 for all; the last group may be shorter (default 128; -1 to 1073741824).
             layout: packing of the 4-bit weights (k, n). k-packed: [N, K/8], nibble k % 8 of word (n, k/8),
                 signed, without zeros. gptq: [K/8, N], nibble k % 8 of word (k/8, n), unsigned; zeros
@@ -2957,14 +2968,14 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            c: [M, N] of dtype `out_dtype`: the product.
+            c: […, M, N] of dtype `out_dtype`: the product.
 
         Raises:
             AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = yield from self._run_op(
             "matmul-int4",
-            {"a": a, "packed": packed, "scales": scales, "zeros": zeros},
+            {"a": a, "packed": packed, "scales": scales, "zeros": zeros, "bias": bias},
             {"groupSize": group_size, "layout": layout, "zeroFormat": zero_format, "outDtype": out_dtype},
             ["c"],
             out,
@@ -2980,36 +2991,41 @@ class Ops(ABC, Generic[AnyTensor]):
         scale: AnyTensor | Array | None = None,
         a_scale: AnyTensor | Array | None = None,
         b_scale: AnyTensor | Array | None = None,
+        bias: AnyTensor | Array | None = None,
         *,
-        out_dtype: Literal["f32", "f16", "i32"] = "f32",
+        transpose_b: bool = False,
+        out_dtype: Literal["f32", "f16", "bf16", "i32"] = "f32",
         out: AnyTensor | None = None,
         timeout: float | None = None,
     ) -> Flow[AnyTensor]:
-        """Computes the product of 8-bit integer matrices with exact accumulation, and scales it.
+        """Computes the product of 8-bit integer matrices with exact accumulation, scales it and adds a bias.
 
-        c = scale · a·b, or a_scale·b_scale · a·b per row and column, accumulated exactly in i32
+        c = scale · a·b + bias, or a_scale·b_scale · a·b + bias per row and column, accumulated exactly in
+        i32
 
         Args:
-            a: [M, K] of i8: the left factor; K is at most 131071.
-            b: [K, N] of i8: the right factor.
+            a: […, M, K] of i8: the left factor; K is at most 131071.
+            b: [K, N] or [N, K] with transpose_b of i8: the right factor.
             scale: [] of f32 (optional): scale factor of the product.
-            a_scale: [M] of f32 (optional): scale factor of each row; requires b_scale.
+            a_scale: […, M] of f32 (optional): scale factor of each row; requires b_scale.
             b_scale: [N] of f32 (optional): scale factor of each column; requires a_scale.
-            out_dtype: dtype of c; i32 returns the unscaled sums and accepts no scale, like MatMulInteger in
-                ONNX (default f32).
+            bias: [N] of f32, f16, bf16 (optional): the bias, added to each row; f32 or same dtype as c.
+            transpose_b: whether b is stored as [N, K] (default False).
+            out_dtype: dtype of c; i32 returns the sums and accepts neither scale nor bias, like
+                MatMulInteger in ONNX (default f32).
             out: an existing tensor to write to, with the dtype and shape of c.
             timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            c: [M, N] of dtype `out_dtype`: the product.
+            c: […, M, N] of dtype `out_dtype`: the product.
 
         Raises:
             AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = yield from self._run_op(
             "matmul-int8",
-            {"a": a, "b": b, "scale": scale, "aScale": a_scale, "bScale": b_scale},
-            {"outDtype": out_dtype},
+            {"a": a, "b": b, "scale": scale, "aScale": a_scale, "bScale": b_scale, "bias": bias},
+            {"transposeB": transpose_b, "outDtype": out_dtype},
             ["c"],
             out,
             timeout,
@@ -3601,6 +3617,9 @@ class Ops(ABC, Generic[AnyTensor]):
         scale_q: AnyTensor | Array,
         scale_k: AnyTensor | Array,
         scale_v: AnyTensor | Array,
+        bias_q: AnyTensor | Array | None = None,
+        bias_k: AnyTensor | Array | None = None,
+        bias_v: AnyTensor | Array | None = None,
         *,
         group_size: int = 128,
         out: Sequence[AnyTensor | None] | None = None,
@@ -3608,38 +3627,44 @@ class Ops(ABC, Generic[AnyTensor]):
     ) -> Flow[QkvProjectInt4Result[AnyTensor]]:
         """Computes the query, key and value projections with 4-bit weights, in one launch.
 
-        q = scale_q · x·wq, k = scale_k · x·wk, v = scale_v · x·wv, accumulated in f32, then rounded to the
-        dtype of x; k and v have the same width, which may differ from that of q
+        q = scale_q · x·wq + bias_q, k = scale_k · x·wk + bias_k, v = scale_v · x·wv + bias_v, accumulated
+        in f32, then rounded to the dtype of x; k and v have the same width, which may differ from that of q
 
         Args:
-            x: [M, K] of f16, bf16: the input, one row per token.
-            wq: [Nq, K/8] of u32: 4-bit weights of the query projection, packed as for matmul-int4 with
+            x: […, M, K] of f16, bf16: the input, one row per token.
+            wq: [Nq, K/8] of i32, u32: 4-bit weights of the query projection, packed as for matmul-int4 with
                 layout k-packed.
-            wk: [Nkv, K/8] of u32: 4-bit weights of the key projection, packed as for matmul-int4 with
+            wk: [Nkv, K/8] of i32, u32: 4-bit weights of the key projection, packed as for matmul-int4 with
                 layout k-packed.
-            wv: [Nkv, K/8] of u32: 4-bit weights of the value projection, packed as for matmul-int4 with
-                layout k-packed.
+            wv: [Nkv, K/8] of i32, u32: 4-bit weights of the value projection, packed as for matmul-int4
+                with layout k-packed.
             scale_q: [K/group_size, Nq] of f32, f16, bf16: scale of each group of wq.
             scale_k: [K/group_size, Nkv] of f32, f16, bf16: scale of each group of wk; same dtype as
                 scale_q.
             scale_v: [K/group_size, Nkv] of f32, f16, bf16: scale of each group of wv; same dtype as
                 scale_q.
-            group_size: number of weights of a column that share a scale: a power of two of at least 32, or
+            bias_q: [Nq] of f32, f16, bf16 (optional): the bias, added to each row; same dtype as x, or f32.
+            bias_k: [Nkv] of f32, f16, bf16 (optional): the bias, added to each row; same dtype as x, or
+                f32; same dtype as bias_q.
+            bias_v: [Nkv] of f32, f16, bf16 (optional): the bias, added to each row; same dtype as x, or
+                f32; same dtype as bias_q.
+            group_size: number of weights of a column that share a scale: a power of two of at least 16, or
                 -1 for all; the last group may be shorter (default 128; -1 to 1073741824).
             out: existing tensors to write the outputs to, in order.
             timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            q: [M, Nq] of the dtype of x: the query projection of x.
-            k: [M, Nkv] of the dtype of x: the key projection of x.
-            v: [M, Nkv] of the dtype of x: the value projection of x.
+            q: […, M, Nq] of the dtype of x: the query projection of x.
+            k: […, M, Nkv] of the dtype of x: the key projection of x.
+            v: […, M, Nkv] of the dtype of x: the value projection of x.
 
         Raises:
             AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = yield from self._run_op(
             "qkv-project-int4",
-            {"x": x, "wq": wq, "wk": wk, "wv": wv, "scaleQ": scale_q, "scaleK": scale_k, "scaleV": scale_v},
+            {"x": x, "wq": wq, "wk": wk, "wv": wv, "scaleQ": scale_q, "scaleK": scale_k, "scaleV": scale_v,
+             "biasQ": bias_q, "biasK": bias_k, "biasV": bias_v},
             {"groupSize": group_size},
             ["q", "k", "v"],
             out,
@@ -3657,37 +3682,46 @@ class Ops(ABC, Generic[AnyTensor]):
         scale_q: AnyTensor | Array,
         scale_k: AnyTensor | Array,
         scale_v: AnyTensor | Array,
+        bias_q: AnyTensor | Array | None = None,
+        bias_k: AnyTensor | Array | None = None,
+        bias_v: AnyTensor | Array | None = None,
         *,
         out: Sequence[AnyTensor | None] | None = None,
         timeout: float | None = None,
     ) -> Flow[QkvProjectInt8Result[AnyTensor]]:
         """Computes the query, key and value projections with 8-bit weights, in one launch.
 
-        q = scale_q · x·wq, k = scale_k · x·wk, v = scale_v · x·wv, accumulated in f32, then rounded to the
-        dtype of x; k and v have the same width, which may differ from that of q
+        q = scale_q · x·wq + bias_q, k = scale_k · x·wk + bias_k, v = scale_v · x·wv + bias_v, accumulated
+        in f32, then rounded to the dtype of x; k and v have the same width, which may differ from that of q
 
         Args:
-            x: [M, K] of f16, bf16: the input, one row per token.
+            x: […, M, K] of f16, bf16: the input, one row per token.
             wq: [K, Nq] of i8: 8-bit weights of the query projection.
             wk: [K, Nkv] of i8: 8-bit weights of the key projection.
             wv: [K, Nkv] of i8: 8-bit weights of the value projection.
             scale_q: [] of f32: scale of wq.
             scale_k: [] of f32: scale of wk.
             scale_v: [] of f32: scale of wv.
+            bias_q: [Nq] of f32, f16, bf16 (optional): the bias, added to each row; same dtype as x, or f32.
+            bias_k: [Nkv] of f32, f16, bf16 (optional): the bias, added to each row; same dtype as x, or
+                f32; same dtype as bias_q.
+            bias_v: [Nkv] of f32, f16, bf16 (optional): the bias, added to each row; same dtype as x, or
+                f32; same dtype as bias_q.
             out: existing tensors to write the outputs to, in order.
             timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            q: [M, Nq] of the dtype of x: the query projection of x.
-            k: [M, Nkv] of the dtype of x: the key projection of x.
-            v: [M, Nkv] of the dtype of x: the value projection of x.
+            q: […, M, Nq] of the dtype of x: the query projection of x.
+            k: […, M, Nkv] of the dtype of x: the key projection of x.
+            v: […, M, Nkv] of the dtype of x: the value projection of x.
 
         Raises:
             AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = yield from self._run_op(
             "qkv-project-int8",
-            {"x": x, "wq": wq, "wk": wk, "wv": wv, "scaleQ": scale_q, "scaleK": scale_k, "scaleV": scale_v},
+            {"x": x, "wq": wq, "wk": wk, "wv": wv, "scaleQ": scale_q, "scaleK": scale_k, "scaleV": scale_v,
+             "biasQ": bias_q, "biasK": bias_k, "biasV": bias_v},
             {},
             ["q", "k", "v"],
             out,

@@ -19,6 +19,7 @@ import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.profile.OpProfile;
 import dev.athanor.ops.quant.ColumnWeights;
+import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.testing.Programs;
 import dev.athanor.testing.TestTier;
 import java.util.Comparator;
@@ -152,7 +153,7 @@ class Int4GemvTest {
   }
 
   private static Int4Gemv variant(Packing packing, DType in, int rows, int columns, int group) {
-    return new Int4Gemv(packing, in, in, rows, columns, group, 32, 32, 1, false);
+    return new Int4Gemv(packing, in, Epilogue.none(in), rows, columns, group, 32, 32, 1, false);
   }
 
   private static Packing packing(String name) {
