@@ -2784,9 +2784,6 @@ class Ops(ABC, Generic[AnyTensor]):
         a: AnyTensor | Array,
         b: AnyTensor | Array,
         bias: AnyTensor | Array | None = None,
-        scale: AnyTensor | Array | None = None,
-        a_scale: AnyTensor | Array | None = None,
-        b_scale: AnyTensor | Array | None = None,
         *,
         transpose_a: bool = False,
         transpose_b: bool = False,
@@ -2799,8 +2796,8 @@ class Ops(ABC, Generic[AnyTensor]):
     ) -> Flow[AnyTensor]:
         """Computes a matrix product, adds a bias and applies an activation function, in one kernel.
 
-        c = activation(alpha · scale · a·b + bias), or with a_scale·b_scale per row and column, accumulated
-        in f32, or in f64 for f64 inputs; a and b have the same dtype, but e4m3 and e5m2 may be mixed
+        c = activation(alpha · a·b + bias), accumulated in f32, or in f64 for f64 inputs; a and b have the
+        same dtype, but e4m3 and e5m2 may be mixed
 
         Args:
             a: […a, M, K] or […a, K, M] with transpose_a of f64, f32, f16, bf16, e4m3, e5m2: the left
@@ -2809,9 +2806,6 @@ class Ops(ABC, Generic[AnyTensor]):
                 factor; leading dimensions broadcast.
             bias: [N] of f64, f32, f16, bf16 (optional): the bias, added to each row; same dtype as a, or as
                 c for 8-bit a, or f32 unless a is f64.
-            scale: [] of f32 (optional): scale factor of the product; for 8-bit a only.
-            a_scale: [M] of f32 (optional): scale factor of each row; requires b_scale; for 8-bit a only.
-            b_scale: [N] of f32 (optional): scale factor of each column; requires a_scale; for 8-bit a only.
             transpose_a: whether a is stored as […, K, M] (default False).
             transpose_b: whether b is stored as […, N, K] (default False).
             alpha: scale factor applied to the product, rounded to f32 unless a is f64 (default 1.0).
@@ -2831,7 +2825,7 @@ class Ops(ABC, Generic[AnyTensor]):
         """
         outputs = yield from self._run_op(
             "matmul",
-            {"a": a, "b": b, "bias": bias, "scale": scale, "aScale": a_scale, "bScale": b_scale},
+            {"a": a, "b": b, "bias": bias},
             {"transposeA": transpose_a, "transposeB": transpose_b, "alpha": alpha, "activation": activation,
              "outDtype": out_dtype, "precision": precision},
             ["c"],

@@ -31,11 +31,11 @@ class CatalogueTest {
     assertRejected(
         Map.of("a", MATRIX),
         OpException.MissingInput.class,
-        "input \"b\" […b, K, N] or […b, N, K] with transposeB is missing; the inputs of matmul are a, b, bias, scale, aScale, bScale");
+        "input \"b\" […b, K, N] or […b, N, K] with transposeB is missing; the inputs of matmul are a, b, bias");
     assertRejected(
         Map.of("a", MATRIX, "b", MATRIX, "d", MATRIX),
         OpException.UnknownField.class,
-        "matmul has no input \"d\"; its inputs are a, b, bias, scale, aScale, bScale");
+        "matmul has no input \"d\"; its inputs are a, b, bias");
     assertRejected(
         Map.of("a", TensorType.of(DType.I8, 2, 2), "b", MATRIX),
         OpException.UnsupportedDType.class,

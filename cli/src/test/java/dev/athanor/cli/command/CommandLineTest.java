@@ -98,7 +98,7 @@ class CommandLineTest {
           bench --plugins /no/such | athanor bench: --plugins: no such folder: /no/such
           verify --plugins /no/such | athanor verify: --plugins: no such folder: /no/such
           ptx frob | athanor ptx: unknown op "frob"; athanor ops lists the ops
-          ptx matmul --shape a=4 | athanor ptx: input "b" […b, K, N] or […b, N, K] with transposeB is missing; the inputs of matmul are a, b, bias, scale, aScale, bScale
+          ptx matmul --shape a=4 | athanor ptx: input "b" […b, K, N] or […b, N, K] with transposeB is missing; the inputs of matmul are a, b, bias
           ptx matmul --shape a=x | athanor ptx: --shape a=x: expected comma-separated integers, such as 4096,4096
           ptx matmul --shape a=4,4 --dtype a=f12 | athanor ptx: --dtype a=f12: expected one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4, nf4
           ptx matmul --dtype a=f16 | athanor ptx: --dtype a=f16: --shape a=… is missing
@@ -124,8 +124,8 @@ class CommandLineTest {
           run frob | athanor run: unknown op "frob"; athanor ops lists the ops
           run matmul --in a=/no/such.npy | athanor run: --in a=/no/such.npy: cannot read file /no/such.npy
           run matmul --out d=x.npy | athanor run: --out d: matmul has no output "d"
-          run matmul | athanor run: input "a" […a, M, K] or […a, K, M] with transposeA is missing; the inputs of matmul are a, b, bias, scale, aScale, bScale
-          tune matmul --shape a=4,4 | athanor tune: input "b" […b, K, N] or […b, N, K] with transposeB is missing; the inputs of matmul are a, b, bias, scale, aScale, bScale
+          run matmul | athanor run: input "a" […a, M, K] or […a, K, M] with transposeA is missing; the inputs of matmul are a, b, bias
+          tune matmul --shape a=4,4 | athanor tune: input "b" […b, K, N] or […b, N, K] with transposeB is missing; the inputs of matmul are a, b, bias
           tune matmul --shape a=4,4 --shape b=4,4 --device emulator --repeat 0 | athanor tune: --repeat: warmup and repeat must be at least 1 and the time at least 0, got 1, 0 and 0.0
           bench frob | athanor bench: unknown op "frob"; athanor ops lists the ops
           bench matmul --warmup 1 --repeat 0 | athanor bench: --warmup, --repeat, --min-time: warmup and repeat must be at least 1 and the time at least 0, got 1, 0 and 0.0
@@ -533,7 +533,7 @@ class CommandLineTest {
       delimiter = '|',
       textBlock =
           """
-          a=f32[4,4] | input "b" […b, K, N] or […b, N, K] with transposeB is missing; the inputs of matmul are a, b, bias, scale, aScale, bScale
+          a=f32[4,4] | input "b" […b, K, N] or […b, N, K] with transposeB is missing; the inputs of matmul are a, b, bias
           a=f32[4,4] b=f32[4,4] beta=2 | matmul has no attribute "beta"; its attributes are transposeA,
           a=f32[4,x] b=f32[4,4] | "f32[4,x]" is not a tensor type; expected a form such as f16[4096,4096]
           a=f12[4,4] b=f32[4,4] | "f12[4,4]" has an unknown dtype; dtypes are f64,

@@ -12,13 +12,12 @@ import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Operand;
-import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 
 /**
- * A matrix product with validated shapes: {@code c = activation(alpha · scales · a·b + bias)}.
+ * A matrix product with validated shapes: {@code c = activation(alpha · a·b + bias)}.
  *
  * @param dtype of a
  * @param dtypeB of b; differs from that of a only for 8-bit types
@@ -60,7 +59,7 @@ public record MatmulProblem(
     int m = extent("a", a, transposeA ? -1 : -2);
     int k = extent("a", a, transposeA ? -2 : -1);
     int n = extent("b", b, transposeB ? -2 : -1);
-    var epilogue = epilogue(scaleOfFp8(call).withAlpha(), inputs, attributes);
+    var epilogue = epilogue(Epilogue.Scale.ALPHA, inputs, attributes);
     return new MatmulProblem(
         a.dtype(),
         b.dtype(),
@@ -110,50 +109,6 @@ public record MatmulProblem(
         epilogue(Epilogue.Scale.NONE, inputs, attributes),
         1,
         Optional.of(groups));
-  }
-
-  /**
-   * Returns the scale that the inputs {@code scale}, {@code aScale} and {@code bScale} give.
-   *
-   * @throws OpException.ShapeMismatch if they exclude or lack each other
-   */
-  public static Epilogue.Scale scale(BoundInputs call) {
-    boolean tensor = call.has("scale");
-    boolean rows = call.has("aScale");
-    boolean columns = call.has("bScale");
-    if (rows != columns || (tensor && rows)) {
-      throw new OpException.ShapeMismatch(
-          tensor ? "scale" : rows ? "bScale" : "aScale",
-          "either scale alone or both aScale and bScale must be given, got "
-              + List.of("scale", "aScale", "bScale").stream().filter(call::has).toList());
-    }
-    return tensor
-        ? Epilogue.Scale.TENSOR
-        : rows ? Epilogue.Scale.ROWS_AND_COLUMNS : Epilogue.Scale.NONE;
-  }
-
-  private static Epilogue.Scale scaleOfFp8(BoundInputs call) {
-    var scale = scale(call);
-    if (scale == Epilogue.Scale.NONE) {
-      return scale;
-    }
-    var first = scale == Epilogue.Scale.TENSOR ? "scale" : "aScale";
-    var a = call.type("a");
-    var b = call.type("b");
-    if (!isFp8(a.dtype())) {
-      throw new OpException.UnsupportedDType(
-          first,
-          "%s requires factors of e4m3 or e5m2, got %s; use alpha for other dtypes"
-              .formatted(first, a.dtype().text()));
-    }
-    if (scale == Epilogue.Scale.ROWS_AND_COLUMNS && a.shape().rank() + b.shape().rank() > 4) {
-      throw new OpException.ShapeMismatch(
-          first,
-          "aScale and bScale require factors without leading dimensions, got a %s and b %s; use"
-                  .formatted(a.shape(), b.shape())
-              + " scale for batches");
-    }
-    return scale;
   }
 
   private static Epilogue epilogue(

@@ -10,7 +10,6 @@ import dev.athanor.ops.Activation;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step.Slot;
-import java.util.List;
 import java.util.Optional;
 
 /**
@@ -25,48 +24,17 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
   /** The scale factor of a sum. */
   public enum Scale {
     /** No scale. */
-    NONE(false, ""),
+    NONE,
     /** A number that is passed at the launch. */
-    ALPHA(true, ""),
+    ALPHA,
     /** One f32, the input {@code scale}. */
-    TENSOR(false, "_scale"),
-    /** {@link #ALPHA} times {@link #TENSOR}. */
-    ALPHA_AND_TENSOR(true, "_alpha_scale"),
+    TENSOR,
     /** One f32 per column, the input {@code bScale}. */
-    COLUMNS(false, "_scales"),
+    COLUMNS,
     /**
      * One f32 per row, the input {@code aScale}, times one per column, the input {@code bScale}.
      */
-    ROWS_AND_COLUMNS(false, "_scales2"),
-    /** {@link #ALPHA} times {@link #ROWS_AND_COLUMNS}. */
-    ALPHA_ROWS_AND_COLUMNS(true, "_alpha_scales2");
-
-    private final boolean alpha;
-    private final String ending;
-
-    Scale(boolean alpha, String ending) {
-      this.alpha = alpha;
-      this.ending = ending;
-    }
-
-    private List<String> inputs() {
-      return switch (this) {
-        case NONE, ALPHA -> List.of();
-        case TENSOR, ALPHA_AND_TENSOR -> List.of("scale");
-        case COLUMNS -> List.of("bScale");
-        case ROWS_AND_COLUMNS, ALPHA_ROWS_AND_COLUMNS -> List.of("aScale", "bScale");
-      };
-    }
-
-    /** Returns this scale times a number that is passed at the launch. */
-    public Scale withAlpha() {
-      return switch (this) {
-        case NONE, ALPHA -> ALPHA;
-        case TENSOR, ALPHA_AND_TENSOR -> ALPHA_AND_TENSOR;
-        case ROWS_AND_COLUMNS, ALPHA_ROWS_AND_COLUMNS -> ALPHA_ROWS_AND_COLUMNS;
-        case COLUMNS -> throw new IllegalArgumentException("no kernel scales columns by alpha");
-      };
-    }
+    ROWS_AND_COLUMNS
   }
 
   /**
@@ -116,7 +84,13 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
 
   /** Returns {@link #name} without the dtype of c. */
   public String ending() {
-    var name = new StringBuilder(scale.ending);
+    var name = new StringBuilder();
+    switch (scale) {
+      case NONE, ALPHA -> {}
+      case TENSOR -> name.append("_scale");
+      case COLUMNS -> name.append("_scales");
+      case ROWS_AND_COLUMNS -> name.append("_scales2");
+    }
     bias.ifPresent(dtype -> name.append(dtype == out ? "_bias" : "_bias" + dtype.text()));
     if (activation != Activation.NONE) {
       name.append('_').append(activation.text().replace('-', '_'));
@@ -126,27 +100,37 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
 
   /** Returns the arguments of the parameters that {@link #declare} declares. */
   public Arguments arguments(double alpha) {
-    var ofScale = Arguments.ofInputs(scale.inputs().toArray(String[]::new));
-    if (scale.alpha) {
-      ofScale = ofScale.with("alpha", out == DType.F64 ? Slot.of(alpha) : Slot.of((float) alpha));
-    }
+    var ofScale =
+        switch (scale) {
+          case NONE -> Arguments.NONE;
+          case ALPHA ->
+              Arguments.NONE.with(
+                  "alpha", out == DType.F64 ? Slot.of(alpha) : Slot.of((float) alpha));
+          case TENSOR -> Arguments.ofInputs("scale");
+          case COLUMNS -> Arguments.ofInputs("bScale");
+          case ROWS_AND_COLUMNS -> Arguments.ofInputs("aScale", "bScale");
+        };
     return bias.isPresent() ? ofScale.inputs("bias") : ofScale;
   }
 
   /** Declares the parameters of {@link #arguments}. */
   public Applied declare(KernelBuilder k) {
-    Optional<Real> alpha = scale.alpha ? Optional.of(k.real("alpha", sum())) : Optional.empty();
-    var tensor = input(k, "scale").map(p -> p.load(k.integer(0)).widen());
-    var factor = tensor.map(f -> alpha.map(f::times).orElse(f)).or(() -> alpha);
-    var rows = input(k, "aScale");
-    var columns = input(k, "bScale");
+    Optional<Real> factor =
+        switch (scale) {
+          case ALPHA -> Optional.of(k.real("alpha", sum()));
+          case TENSOR -> Optional.of(k.input("scale", Type.F32).load(k.integer(0)).widen());
+          default -> Optional.empty();
+        };
+    var rows =
+        scale == Scale.ROWS_AND_COLUMNS
+            ? Optional.of(k.input("aScale", Type.F32))
+            : Optional.<GlobalPointer>empty();
+    var columns =
+        scale == Scale.ROWS_AND_COLUMNS || scale == Scale.COLUMNS
+            ? Optional.of(k.input("bScale", Type.F32))
+            : Optional.<GlobalPointer>empty();
     return new Applied(
         this, factor, rows, columns, bias.map(dtype -> k.input("bias", type(dtype))));
-  }
-
-  /** Declares an input if the scale has it. */
-  private Optional<GlobalPointer> input(KernelBuilder k, String name) {
-    return scale.inputs().contains(name) ? Optional.of(k.input(name, Type.F32)) : Optional.empty();
   }
 
   /**
@@ -184,7 +168,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
 
     @Override
     public boolean isLong() {
-      return rows.isPresent()
+      return epilogue.scale == Scale.ROWS_AND_COLUMNS
           || (epilogue.activation != Activation.NONE && epilogue.activation != Activation.RELU);
     }
 
@@ -199,8 +183,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     /** Loads the factor of a row; zero beyond the last of {@code m}. */
     @Override
     public Line row(Int row, Int m) {
-      var ofRow = rows.map(p -> p.loadWhere(row.lt(m), row).widen());
-      return new Line(ofRow.map(f -> factor.map(f::times).orElse(f)), Optional.empty());
+      return new Line(rows.map(p -> p.loadWhere(row.lt(m), row).widen()), Optional.empty());
     }
 
     /**

@@ -133,7 +133,6 @@ def matmul(p):
     if p.dtype("a") in ("e4m3", "e5m2"):
         need(ranks == (2, 2), "torch._scaled_mm does not support batches")
         need(alpha == 1, "torch._scaled_mm is measured with alpha=1 only")
-        need(not p.has("scale") and not p.has("aScale"), "torch._scaled_mm is measured without scales")
         need("e4m3" in (p.dtype("a"), p.dtype("b")), "torch._scaled_mm does not support e5m2 for both operands")
         need(all(n % 16 == 0 for t in ("a", "b") for n in p.shape(t)), "torch._scaled_mm requires extents that are multiples of 16")
 

@@ -48,10 +48,7 @@ public final class Matmul implements SampledOp {
                   ProductDescription.NUMBERS,
                   true,
                   "the bias, added to each row; same dtype as a, or as c for 8-bit a, or"
-                      + " f32 unless a is f64"),
-              scale("scale", "[]", "scale factor of the product"),
-              scale("aScale", "[M]", "scale factor of each row; requires bScale"),
-              scale("bScale", "[N]", "scale factor of each column; requires aScale")),
+                      + " f32 unless a is f64")),
           List.of(
               ProductDescription.transposeA("a is", "[…, K, M]"),
               ProductDescription.transposeB("b is"),
@@ -67,14 +64,10 @@ public final class Matmul implements SampledOp {
               ProductDescription.outDType("c", ", or f32 for 8-bit a"),
               ProductDescription.precision()),
           List.of(Output.of("c", "[…, M, N]", "outDtype", "the result")),
-          "c = activation(alpha · scale · a·b + bias), or with aScale·bScale per row and column, "
+          "c = activation(alpha · a·b + bias), "
               + ProductDescription.SUMS
               + "; a and b have the same dtype, but e4m3 and e5m2 may be mixed",
           "2·M·N·K per product");
-
-  private static Input scale(String name, String shape, String meaning) {
-    return new Input(name, shape, Set.of(DType.F32), true, meaning + "; for 8-bit a only");
-  }
 
   @Override
   public OpDescription description() {
@@ -104,18 +97,15 @@ public final class Matmul implements SampledOp {
   }
 
   /**
-   * Returns a and its scales: runs with the same right matrix are batched along the rows of a
-   * single product, or along the products.
+   * Returns a: runs with the same right matrix are batched along the rows of a single product, or
+   * along the products.
    */
   @Override
   public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
     int rank = rank(inputs, "a");
     boolean rows = rank > 2 || (rank == 2 && !attributes.flag("transposeA"));
     return rows && rank(inputs, "b") == 2
-        ? Optional.of(
-            new Rows(
-                inputs.containsKey("aScale") ? Set.of("a", "aScale") : Set.of("a"),
-                !attributes.flag("transposeA")))
+        ? Optional.of(new Rows(Set.of("a"), !attributes.flag("transposeA")))
         : Optional.empty();
   }
 

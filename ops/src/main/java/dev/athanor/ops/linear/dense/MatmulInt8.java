@@ -124,14 +124,24 @@ public final class MatmulInt8 implements SampledOp {
   }
 
   private static Epilogue.Scale scale(BoundInputs call, DType out) {
-    var scale = MatmulProblem.scale(call);
-    if (out == DType.I32 && scale != Epilogue.Scale.NONE) {
+    boolean tensor = call.has("scale");
+    boolean rows = call.has("aScale");
+    boolean columns = call.has("bScale");
+    if (rows != columns || (tensor && rows)) {
+      throw new OpException.ShapeMismatch(
+          tensor ? "scale" : rows ? "bScale" : "aScale",
+          "either scale alone or both aScale and bScale must be given, got "
+              + List.of("scale", "aScale", "bScale").stream().filter(call::has).toList());
+    }
+    if (out == DType.I32 && (tensor || rows)) {
       throw new OpException.UnsupportedDType(
           "outDtype",
           "outDtype i32 returns unscaled sums; omit the scales, or use outDtype f32, f16 or"
               + " bf16");
     }
-    return scale;
+    return tensor
+        ? Epilogue.Scale.TENSOR
+        : rows ? Epilogue.Scale.ROWS_AND_COLUMNS : Epilogue.Scale.NONE;
   }
 
   private static Optional<DType> bias(BoundInputs call, DType out) {
@@ -175,8 +185,11 @@ public final class MatmulInt8 implements SampledOp {
                 long ofB = p.transposeB() ? j * p.k() + k : (long) k * p.n() + j;
                 sum += a.get(i * p.k() + k) * b.get(ofB);
               }
-              return sum * MatmulReference.scale(inputs, i, j)
-                  + MatmulReference.value(inputs, "bias", j, 0);
+              return sum
+                      * value(inputs, "scale", 0, 1)
+                      * value(inputs, "aScale", i, 1)
+                      * value(inputs, "bScale", j, 1)
+                  + value(inputs, "bias", j, 0);
             }));
   }
 
@@ -193,6 +206,12 @@ public final class MatmulInt8 implements SampledOp {
       drawn.put(name, scales ? draw.uniform(least / 2, least, type) : draw.usual(type));
     });
     return drawn;
+  }
+
+  private static double value(
+      Map<String, HostTensor> inputs, String name, long index, double otherwise) {
+    var tensor = inputs.get(name);
+    return tensor == null ? otherwise : tensor.get(index);
   }
 
   @Override

@@ -6,6 +6,7 @@ import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.TensorReader;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** A simple reference implementation of the product in float64. */
 final class MatmulReference {
@@ -16,6 +17,7 @@ final class MatmulReference {
     var p = Matmul.problem(HostTensor.types(inputs), attributes);
     var a = TensorReader.of(inputs, "a");
     var b = TensorReader.of(inputs, "b");
+    var bias = inputs.get("bias");
     long matrixC = (long) p.m() * p.n();
     return ReferenceOutput.ofElements(
         p.output().shape().elements(),
@@ -23,7 +25,7 @@ final class MatmulReference {
           var matrices = p.batch().matrices(e / matrixC);
           long firstA = matrices.a() * p.m() * p.k();
           long firstB = matrices.b() * p.k() * p.n();
-          return element(p, a, firstA, b, firstB, inputs, e % matrixC);
+          return element(p, a, firstA, b, firstB, bias, e % matrixC);
         });
   }
 
@@ -33,7 +35,7 @@ final class MatmulReference {
       long firstA,
       TensorReader b,
       long firstB,
-      Map<String, HostTensor> inputs,
+      @Nullable HostTensor bias,
       long element) {
     long i = element / p.n();
     long j = element % p.n();
@@ -43,20 +45,6 @@ final class MatmulReference {
           a.get(firstA + (p.transposeA() ? k * p.m() + i : i * p.k() + k))
               * b.get(firstB + (p.transposeB() ? j * p.k() + k : k * p.n() + j));
     }
-    double scaled = p.alpha() * sum * scale(inputs, i, j);
-    return p.activation().apply(scaled + value(inputs, "bias", j, 0));
-  }
-
-  /** Returns the product of the scales of an element of c, which are 1 if they are omitted. */
-  static double scale(Map<String, HostTensor> inputs, long row, long column) {
-    return value(inputs, "scale", 0, 1)
-        * value(inputs, "aScale", row, 1)
-        * value(inputs, "bScale", column, 1);
-  }
-
-  /** Returns an element of an input, or a number for an input that is omitted. */
-  static double value(Map<String, HostTensor> inputs, String name, long index, double otherwise) {
-    var tensor = inputs.get(name);
-    return tensor == null ? otherwise : tensor.get(index);
+    return p.activation().apply(p.alpha() * sum + (bias == null ? 0 : bias.get(j)));
   }
 }

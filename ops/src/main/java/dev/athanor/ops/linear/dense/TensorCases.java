@@ -129,15 +129,6 @@ final class TensorCases {
         turn++;
       }
     }
-    var fp8 = FACTORS.getLast();
-    var scaled = quick ? QUICK_SIZES : fp8.sizes;
-    for (int s = 0; s < scaled.size(); s++) {
-      var given = attributes(fp8, s, s + 1);
-      var plainCase = make(random, fp8, Shape.of(), Shape.of(), scaled.get(s), given, s % 3 != 0);
-      cases.add(scaled(random, plainCase, s % 3 != 1));
-    }
-    var batched = make(random, fp8, Shape.of(2), Shape.of(2), new Size(5, 9, 150), plain, true);
-    cases.add(scaled(random, batched, false));
     for (var dtype : List.of(DType.F16, DType.BF16, DType.E5M2)) {
       cases.add(special(random, dtype));
     }
@@ -198,20 +189,6 @@ final class TensorCases {
             plain
                 ? Tolerance.relative(limit)
                 : Tolerance.maximum(factors.tf32 ? limit * Math.sqrt(k) : limit)));
-  }
-
-  /** Returns a case with a scale, or with one for each row and column. */
-  private static Case scaled(RandomGenerator random, Case of, boolean rows) {
-    var draw = new Draw(random);
-    var inputs = new HashMap<>(of.inputs());
-    if (rows) {
-      var c = Matmul.problem(HostTensor.types(inputs), of.attributes()).output().shape();
-      inputs.put("aScale", draw.uniform(0.25, 1, TensorType.of(DType.F32, c.extent(0))));
-      inputs.put("bScale", draw.uniform(-1, 1, TensorType.of(DType.F32, c.extent(1))));
-    } else {
-      inputs.put("scale", draw.uniform(0.25, 1, new TensorType(DType.F32, Shape.of())));
-    }
-    return new Case(inputs, of.attributes(), of.tolerances());
   }
 
   /**

@@ -275,37 +275,6 @@ class MatmulPlannerTest {
         "input \"a\" has shape [2147483648, 1]; the maximum extent is 2^31 - 1025");
   }
 
-  @Test
-  void rejectsScalesThatDoNotSuitTheFactors() {
-    var one = TensorType.of(DType.F32);
-    var scales =
-        Map.of("aScale", TensorType.of(DType.F32, 8), "bScale", TensorType.of(DType.F32, 8));
-    var half = inputs(DType.F16, 8, 8, 8);
-    half.put("scale", one);
-    assertRejected(
-        half,
-        Map.of(),
-        OpException.UnsupportedDType.class,
-        "scale requires factors of e4m3 or e5m2, got f16; use alpha for other dtypes");
-    var both = inputs(DType.E4M3, 8, 8, 8);
-    both.putAll(scales);
-    both.put("scale", one);
-    assertRejected(
-        both,
-        Map.of(),
-        OpException.ShapeMismatch.class,
-        "either scale alone or both aScale and bScale must be given, got [scale, aScale, bScale]");
-    var batched = inputs(DType.E4M3, 8, 8, 8);
-    batched.put("a", TensorType.of(DType.E4M3, 3, 8, 8));
-    batched.putAll(scales);
-    assertRejected(
-        batched,
-        Map.of(),
-        OpException.ShapeMismatch.class,
-        "aScale and bScale require factors without leading dimensions, got a [3, 8, 8] and b"
-            + " [8, 8]; use scale for batches");
-  }
-
   private static void assertRejected(
       Map<String, TensorType> inputs,
       Map<String, ?> attributes,
