@@ -507,10 +507,15 @@ class OpsServiceTest extends GrpcTest {
     int tensors = store.count();
     double ended = requests("deadline-exceeded");
     TestOps.Identity.AT_GATE.set(0);
-    var late = refusal(() -> ops().withDeadlineAfter(300, TimeUnit.MILLISECONDS).run(gated()));
-    assertThat(late.status()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
-    // the client's deadline may pass before the service notices: the gate stays closed until then
-    await().until(() -> requests("deadline-exceeded") == ended + 1);
+    // on a busy machine, the client's deadline may pass before the call reaches the service
+    for (long wait = 300; TestOps.Identity.AT_GATE.get() == 0; wait *= 2) {
+      long deadline = wait;
+      var late =
+          refusal(() -> ops().withDeadlineAfter(deadline, TimeUnit.MILLISECONDS).run(gated()));
+      assertThat(late.status()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
+    }
+    // it may also pass before the service notices: the gate stays closed until then
+    await().until(() -> requests("deadline-exceeded") > ended);
     openGate();
     assertThat(store.count()).isEqualTo(tensors);
   }
