@@ -25,11 +25,11 @@ import java.util.random.RandomGenerator;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Verifies the cases of every op on the emulator against float64. A normal build runs the planner's
@@ -80,20 +80,21 @@ class OpsTest {
   /**
    * Ada has an instruction that multiplies fp8, with sums of few bits; the other targets have none.
    */
-  @Test
+  @ParameterizedTest
+  @ValueSource(strings = {"matmul", "matmul-fp8"})
   @Tag(TestTier.THOROUGH_TAG)
-  void fp8ProductsMatchTheReferenceOnAda() {
-    assumeTrue(ops().contains("matmul"));
-    var cases = op("matmul").cases(new SplittableRandom(SEED), true);
+  void fp8ProductsMatchTheReferenceOnAda(String op) {
+    assumeTrue(ops().contains(op));
+    var cases = op(op).cases(new SplittableRandom(SEED), true);
     var numbers =
         IntStream.range(0, cases.size())
             .filter(i -> FP8.contains(dtype(cases.get(i))))
             .map(i -> i + 1)
             .toArray();
     assertThat(numbers).hasSizeGreaterThanOrEqualTo(3);
-    // the deepest product, and special numbers
+    // the deepest products, and special numbers
     for (int number : Arrays.copyOfRange(numbers, numbers.length - 2, numbers.length)) {
-      verify("matmul", AsyncTiming.REORDERED, Target.SM_89, true, OptionalInt.of(number));
+      verify(op, AsyncTiming.REORDERED, Target.SM_89, true, OptionalInt.of(number));
     }
   }
 

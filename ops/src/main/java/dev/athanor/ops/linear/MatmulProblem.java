@@ -1,6 +1,7 @@
 package dev.athanor.ops.linear;
 
 import dev.athanor.ops.Activation;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription;
@@ -10,8 +11,10 @@ import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
+import dev.athanor.ops.tile.BlockScales;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Operand;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
@@ -109,6 +112,26 @@ public record MatmulProblem(
         epilogue(Epilogue.Scale.NONE, inputs, attributes),
         1,
         Optional.of(groups));
+  }
+
+  /**
+   * Returns the scale that the inputs {@code scale}, {@code aScale} and {@code bScale} give.
+   *
+   * @throws OpException.ShapeMismatch if they exclude or lack each other
+   */
+  public static Epilogue.Scale scale(BoundInputs call) {
+    boolean tensor = call.has("scale");
+    boolean rows = call.has("aScale");
+    boolean columns = call.has("bScale");
+    if (rows != columns || (tensor && rows)) {
+      throw new OpException.ShapeMismatch(
+          tensor ? "scale" : rows ? "bScale" : "aScale",
+          "either scale alone or both aScale and bScale must be given, got "
+              + List.of("scale", "aScale", "bScale").stream().filter(call::has).toList());
+    }
+    return tensor
+        ? Epilogue.Scale.TENSOR
+        : rows ? Epilogue.Scale.ROWS_AND_COLUMNS : Epilogue.Scale.NONE;
   }
 
   private static Epilogue epilogue(
@@ -255,6 +278,16 @@ public record MatmulProblem(
       case F32 -> tf32;
       default -> false;
     };
+  }
+
+  /** Returns whether the factors have {@link BlockScales}. */
+  public boolean scaled() {
+    return epilogue.scale() == Epilogue.Scale.BLOCKS;
+  }
+
+  /** Returns the arguments of {@link BlockScales}, or none. */
+  public Arguments scales() {
+    return scaled() ? BlockScales.arguments() : Arguments.NONE;
   }
 
   public DType outDType() {

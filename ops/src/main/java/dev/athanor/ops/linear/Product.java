@@ -10,6 +10,7 @@ import dev.athanor.ops.tile.Epilogue;
  * @param dtype of a
  * @param dtypeB of b
  * @param grouped whether the product has {@link Groups}
+ * @param scaled whether the factors have {@code BlockScales}
  */
 public record Product(
     DType dtype,
@@ -17,11 +18,12 @@ public record Product(
     boolean transposeA,
     boolean transposeB,
     Epilogue epilogue,
-    boolean grouped) {
+    boolean grouped,
+    boolean scaled) {
 
   /** Returns a product of matrices of one dtype. */
   public Product(DType dtype, boolean transposeA, boolean transposeB, Epilogue epilogue) {
-    this(dtype, dtype, transposeA, transposeB, epilogue, false);
+    this(dtype, dtype, transposeA, transposeB, epilogue, false, false);
   }
 
   public static Product of(MatmulProblem problem) {
@@ -31,12 +33,13 @@ public record Product(
         problem.transposeA(),
         problem.transposeB(),
         problem.epilogue(),
-        problem.groups().isPresent());
+        problem.groups().isPresent(),
+        problem.scaled());
   }
 
   /** Returns the partial product over a share of K, whose sums another launch adds. */
   public Product ofShares() {
-    return new Product(dtype, dtypeB, transposeA, transposeB, epilogue.ofShares(), grouped);
+    return new Product(dtype, dtypeB, transposeA, transposeB, epilogue.ofShares(), grouped, scaled);
   }
 
   public Type type() {
@@ -60,7 +63,20 @@ public record Product(
   public String name(String op, String how) {
     var out = epilogue.out() == dtype ? "" : "_" + epilogue.out().text();
     var factors = dtype.text() + (dtypeB == dtype ? "" : "_" + dtypeB.text());
-    return (grouped ? "grouped_" : "") + op + "_" + factors + out + "_" + how + epilogue.ending();
+    return (grouped ? "grouped_" : "")
+        + op
+        + "_"
+        + factors
+        + out
+        + "_"
+        + how
+        + scales()
+        + epilogue.ending();
+  }
+
+  /** Returns what the name of the epilogue of a share does not say. */
+  private String scales() {
+    return scaled && epilogue.scale() != Epilogue.Scale.BLOCKS ? "_blocks" : "";
   }
 
   /** Returns the letters of the transposes of a and b in names: {@code nt}. */

@@ -5,16 +5,18 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.tile.BlockScales;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.KRange;
 import dev.athanor.ops.tile.TileScheduler;
+import java.util.Optional;
 
 /**
  * The parameters of a tiled product kernel: {@code a, b, c, m, n, k, lda, ldb}, those of {@link
- * BatchParameters}, {@code share, strideShare} and those of the epilogue. The first dimension of
- * the grid has a block for each tile of each product. Blocks along the second dimension share K:
- * each computes {@code share} of it, and writes its products {@code strideShare} elements after
- * those of the previous block.
+ * BatchParameters}, {@code share, strideShare}, those of {@link BlockScales} and of the epilogue.
+ * The first dimension of the grid has a block for each tile of each product. Blocks along the
+ * second dimension share K: each computes {@code share} of it, and writes its products {@code
+ * strideShare} elements after those of the previous block.
  */
 public final class ProductParameters {
   public final GlobalPointer a;
@@ -34,6 +36,9 @@ public final class ProductParameters {
   /** The epilogue of the accumulators. */
   public final Epilogue.Applied epilogue;
 
+  /** The scales of the factors, if they have some. */
+  public final Optional<BlockScales> scales;
+
   private final KernelBuilder k;
   private final TileScheduler shape;
   private final ProductTile located;
@@ -51,6 +56,7 @@ public final class ProductParameters {
     var locator = TileLocator.declare(k, product.grouped());
     var share = k.integer("share");
     var strideShare = k.wide("strideShare");
+    scales = product.scaled() ? Optional.of(BlockScales.declare(k, depth)) : Optional.empty();
     var ofAll = product.epilogue().declare(k);
 
     range = KRange.ofBlock(k, share, depth);
@@ -104,7 +110,8 @@ public final class ProductParameters {
       MatmulProblem problem, Batch.Start start, Slot c, int share, long strideShare) {
     return operands(problem, Source.ofA(problem), Source.ofB(problem), start, c)
         .with("share", share)
-        .with("strideShare", strideShare);
+        .with("strideShare", strideShare)
+        .with(problem.scales());
   }
 
   /** Returns all arguments of a launch that does not split K. */

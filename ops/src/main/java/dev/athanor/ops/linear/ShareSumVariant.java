@@ -138,14 +138,16 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
               all.set(i, all.get(i).plus(more.get(i).widen()));
             }
           }
-          c.store(index, finish(k, applied, all, index.rem(n), n));
+          var row =
+              applied.rows().isPresent()
+                  ? applied.row(index.div(n), count.div(n))
+                  : applied.row(k.integer(0), k.integer(1));
+          c.store(index, finish(applied, all, row, index.rem(n), n));
         });
   }
 
-  /** Applies the epilogue; products without tensor cores have no row factors. */
   private static List<Value> finish(
-      KernelBuilder k, Epilogue.Applied applied, List<Real> sums, Int column, Int n) {
-    var row = applied.row(k.integer(0), k.integer(1));
+      Epilogue.Applied applied, List<Real> sums, Epilogue.Line row, Int column, Int n) {
     var results = new ArrayList<Value>();
     for (int i = 0; i < sums.size(); i++) {
       results.add(applied.finish(sums.get(i), row, applied.column(column.plus(i), n)));

@@ -15,6 +15,7 @@ import dev.athanor.ops.linear.dense.GroupedMatmul;
 import dev.athanor.ops.linear.dense.LayerNormLinear;
 import dev.athanor.ops.linear.dense.Matmul;
 import dev.athanor.ops.linear.dense.MatmulBackward;
+import dev.athanor.ops.linear.dense.MatmulFp8;
 import dev.athanor.ops.linear.dense.MatmulInt8;
 import dev.athanor.ops.linear.gemv.Gemv;
 import dev.athanor.ops.linear.quantized.MatmulGguf;
@@ -60,6 +61,7 @@ public final class BuiltInOps implements OpProvider {
       List.of(
           new Matmul(),
           new GroupedMatmul(),
+          new MatmulFp8(),
           new MatmulInt8(),
           new MatmulBackward(),
           new Gemv(),

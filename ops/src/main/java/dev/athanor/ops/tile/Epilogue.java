@@ -34,7 +34,9 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     /**
      * One f32 per row, the input {@code aScale}, times one per column, the input {@code bScale}.
      */
-    ROWS_AND_COLUMNS
+    ROWS_AND_COLUMNS,
+    /** Those of {@link BlockScales}, which the main loop applies to partial sums. */
+    BLOCKS
   }
 
   /**
@@ -90,6 +92,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
       case TENSOR -> name.append("_scale");
       case COLUMNS -> name.append("_scales");
       case ROWS_AND_COLUMNS -> name.append("_scales2");
+      case BLOCKS -> name.append("_blocks");
     }
     bias.ifPresent(dtype -> name.append(dtype == out ? "_bias" : "_bias" + dtype.text()));
     if (activation != Activation.NONE) {
@@ -102,7 +105,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
   public Arguments arguments(double alpha) {
     var ofScale =
         switch (scale) {
-          case NONE -> Arguments.NONE;
+          case NONE, BLOCKS -> Arguments.NONE;
           case ALPHA ->
               Arguments.NONE.with(
                   "alpha", out == DType.F64 ? Slot.of(alpha) : Slot.of((float) alpha));

@@ -8,12 +8,10 @@ import dev.athanor.engine.author.OpaqueMatrix;
 import dev.athanor.engine.author.OpaqueMatrix.Side;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
-import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.tile.TensorTile.Instruction;
 import dev.athanor.ops.tile.TileScheduler.Tile;
 import java.util.ArrayList;
-import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -29,8 +27,8 @@ import java.util.stream.Stream;
  * magnitudes differ widely; every 32, the error is 3e-4. Sums of {@linkplain Factors#SPLIT split}
  * factors are promoted after every stage, because tensor cores truncate: on Ampere, sums of one
  * sign would have a relative error of 2.7e-4 for K = 16384. (Promotion after every instruction
- * would take twice the registers.) If groups of b have {@linkplain GroupScales scales}, the
- * promotion multiplies their sums by the scales.
+ * would take twice the registers.) If groups have {@linkplain GroupScales scales}, the promotion
+ * multiplies their sums by the scales.
  *
  * @param shared the dynamic shared memory of the block: {@link TileProduct#sharedBytes}
  */
@@ -110,10 +108,19 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
         k, shared, product.b(), matrix.access(), product.tile().threads(), operand);
   }
 
+  /** Multiplies the rows and columns of a tile over a range of K. */
+  public WarpSums multiply(
+      Source a, Source b, Tile place, Optional<BlockScales> scales, KRange range) {
+    return multiply(
+        producerA(a, place.row()),
+        producerB(b, place.column()),
+        scales.map(each -> each.of(product, place, a.extent(), b.extent())),
+        range);
+  }
+
   /** Multiplies the rows and columns of a tile over all of K. */
   public WarpSums multiply(Source a, Source b, Tile place) {
-    return multiply(
-        producerA(a, place.row()), producerB(b, place.column()), KRange.all(k, a.depth()));
+    return multiply(a, b, place, Optional.empty(), KRange.all(k, a.depth()));
   }
 
   /**
@@ -127,7 +134,7 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   }
 
   /**
-   * Multiplies over a range of K and applies the scales of groups of b to sums.
+   * Multiplies over a range of K and applies the scales of groups to sums.
    *
    * @see #multiply(Producer, Producer, KRange)
    */
@@ -140,9 +147,11 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
     if (tile.instruction() == Instruction.WMMA) {
       return multiplyOpaque(both(producerA, producerB), range);
     }
-    var ofWarp = WarpProduct.of(k, product);
+    int promoted = promoted(scales);
+    var ofWarp = WarpProduct.of(k, product, promoted);
     var sums = new WarpSums(k, tile, product.mma());
-    var parts = new PartialSums(k, product, sums, promoted(scales), at -> load(scales, at));
+    int extent = scales.map(GroupScales::extent).orElse(promoted);
+    var parts = new PartialSums(k, product, sums, promoted, extent, at -> load(scales, at));
     var ring = new Ring(k, product, range.from(), both(producerA, producerB));
     var first = fragments(ring.full(), 0).variables(k);
     k.loop(
@@ -269,8 +278,10 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
     store(sums, place, to, () -> epilogue);
   }
 
-  private List<Value> load(Optional<GroupScales> scales, Int depth) {
-    return scales.map(each -> each.load(warpColumn(), depth)).orElse(List.of());
+  private GroupScales.Loaded load(Optional<GroupScales> scales, Int depth) {
+    return scales
+        .map(each -> each.load(warpRow(), warpColumn(), depth))
+        .orElse(GroupScales.Loaded.NONE);
   }
 
   /** Returns the depth of partial sums; 0 without them. */

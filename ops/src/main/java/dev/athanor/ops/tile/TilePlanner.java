@@ -148,7 +148,7 @@ public record TilePlanner(
   }
 
   /** Returns whether the device has an instruction that converts fp8 to f16. */
-  private boolean convertsFp8() {
+  public boolean convertsFp8() {
     return device.target().sm() >= 89;
   }
 

@@ -17,10 +17,15 @@ sealed interface WarpProduct {
 
   void multiply(WarpFragments fragments, WarpSums sums);
 
-  static WarpProduct of(KernelBuilder k, TileProduct product) {
+  /**
+   * Returns the products of a warp.
+   *
+   * @param promoted depth of partial sums, which the caller adds to those of all of K; 0 without
+   */
+  static WarpProduct of(KernelBuilder k, TileProduct product, int promoted) {
     var mma = product.mma();
     return switch (product.factors()) {
-      case PLAIN -> new Plain(k, mma);
+      case PLAIN -> new Plain(k, mma, mma.hasReducedAccumulatorPrecision() && promoted != mma.k());
       case SPLIT -> new Split(k, mma);
       case WIDENED -> new Widened(k, mma, product.a().element(), product.b().element());
     };
@@ -34,8 +39,12 @@ sealed interface WarpProduct {
     return row % 2 == 0 ? i : across - 1 - i;
   }
 
-  /** {@link Factors#PLAIN}. */
-  record Plain(KernelBuilder k, Mma mma) implements WarpProduct {
+  /**
+   * {@link Factors#PLAIN}.
+   *
+   * @param promoted whether the products of each instruction are promoted to f32
+   */
+  record Plain(KernelBuilder k, Mma mma, boolean promoted) implements WarpProduct {
 
     @Override
     public int depth() {
@@ -49,7 +58,7 @@ sealed interface WarpProduct {
           int column = column(row, i, sums.across());
           var left = fragments.rows().get(row);
           var right = fragments.columns().get(column);
-          if (mma.hasReducedAccumulatorPrecision()) {
+          if (promoted) {
             k.mmaThenAdd(mma, left, right, sums.get(row, column));
           } else {
             k.mma(mma, left, right, sums.get(row, column));

@@ -96,18 +96,21 @@ public final class WarpSums {
   /**
    * Adds the sums of a part of K.
    *
-   * @param scales two per eight columns, or none
+   * @param scales of rows, of columns, or none
    */
-  void add(WarpSums part, List<Value> scales) {
-    var wide = scales.stream().map(Value::widen).toList();
+  void add(WarpSums part, GroupScales.Loaded scales) {
+    var rows = scales.rows().stream().map(Value::widen).toList();
+    var columns = scales.columns().stream().map(Value::widen).toList();
     for (int i = 0; i < parts.size(); i++) {
       for (int register = 0; register < parts.get(i).size(); register++) {
         var sum = (Real.Variable) parts.get(i).get(register);
         var more = (Real) part.parts.get(i).get(register);
-        if (wide.isEmpty()) {
-          sum.set(sum.plus(more));
+        if (!rows.isEmpty()) {
+          sum.addProduct(more, rows.get(2 * (i / across) + register / 2));
+        } else if (!columns.isEmpty()) {
+          sum.addProduct(more, columns.get((2 * i + register % 2) % columns.size()));
         } else {
-          sum.addProduct(more, wide.get((2 * i + register % 2) % wide.size()));
+          sum.set(sum.plus(more));
         }
       }
     }

@@ -23,7 +23,6 @@ import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
-import dev.athanor.ops.reference.TensorReader;
 import dev.athanor.ops.tile.Epilogue;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -124,24 +123,14 @@ public final class MatmulInt8 implements SampledOp {
   }
 
   private static Epilogue.Scale scale(BoundInputs call, DType out) {
-    boolean tensor = call.has("scale");
-    boolean rows = call.has("aScale");
-    boolean columns = call.has("bScale");
-    if (rows != columns || (tensor && rows)) {
-      throw new OpException.ShapeMismatch(
-          tensor ? "scale" : rows ? "bScale" : "aScale",
-          "either scale alone or both aScale and bScale must be given, got "
-              + List.of("scale", "aScale", "bScale").stream().filter(call::has).toList());
-    }
-    if (out == DType.I32 && (tensor || rows)) {
+    var scale = MatmulProblem.scale(call);
+    if (out == DType.I32 && scale != Epilogue.Scale.NONE) {
       throw new OpException.UnsupportedDType(
           "outDtype",
           "outDtype i32 returns unscaled sums; omit the scales, or use outDtype f32, f16 or"
               + " bf16");
     }
-    return tensor
-        ? Epilogue.Scale.TENSOR
-        : rows ? Epilogue.Scale.ROWS_AND_COLUMNS : Epilogue.Scale.NONE;
+    return scale;
   }
 
   private static Optional<DType> bias(BoundInputs call, DType out) {
@@ -170,27 +159,8 @@ public final class MatmulInt8 implements SampledOp {
   @Override
   public Map<String, ReferenceOutput> referenceOutputs(
       Map<String, HostTensor> inputs, Attributes attributes) {
-    var p = problem(HostTensor.types(inputs), attributes);
-    var a = TensorReader.of(inputs, "a");
-    var b = TensorReader.of(inputs, "b");
     return Map.of(
-        "c",
-        ReferenceOutput.ofElements(
-            (long) p.m() * p.n(),
-            element -> {
-              long i = element / p.n();
-              long j = element % p.n();
-              double sum = 0;
-              for (int k = 0; k < p.k(); k++) {
-                long ofB = p.transposeB() ? j * p.k() + k : (long) k * p.n() + j;
-                sum += a.get(i * p.k() + k) * b.get(ofB);
-              }
-              return sum
-                      * value(inputs, "scale", 0, 1)
-                      * value(inputs, "aScale", i, 1)
-                      * value(inputs, "bScale", j, 1)
-                  + value(inputs, "bias", j, 0);
-            }));
+        "c", MatmulReference.scaled(problem(HostTensor.types(inputs), attributes), inputs));
   }
 
   /** Returns scales that bring the products to about 1; unscaled products would overflow f16. */
@@ -206,12 +176,6 @@ public final class MatmulInt8 implements SampledOp {
       drawn.put(name, scales ? draw.uniform(least / 2, least, type) : draw.usual(type));
     });
     return drawn;
-  }
-
-  private static double value(
-      Map<String, HostTensor> inputs, String name, long index, double otherwise) {
-    var tensor = inputs.get(name);
-    return tensor == null ? otherwise : tensor.get(index);
   }
 
   @Override

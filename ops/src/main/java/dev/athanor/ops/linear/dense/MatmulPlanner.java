@@ -2,6 +2,7 @@ package dev.athanor.ops.linear.dense;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.TensorType;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.gemv.GemvPlanner;
@@ -21,13 +22,22 @@ final class MatmulPlanner {
 
   /** Returns the plans that the device can run, the cheapest first. */
   static List<LaunchPlan> plans(MatmulProblem problem, Capability device) {
+    return plans(problem, Map.of("c", problem.output()), device);
+  }
+
+  /**
+   * Returns the plans that the device can run, the cheapest first.
+   *
+   * @param outputs which may have the rows of c in leading dimensions
+   */
+  static List<LaunchPlan> plans(
+      MatmulProblem problem, Map<String, TensorType> outputs, Capability device) {
     var candidates = new Candidates("product of " + problem.dtype().text(), device);
     var computed = problem.withRowsTogether();
     if (GemvProblem.fits(computed)) {
       GemvPlanner.offer(GemvProblem.of(computed), device, candidates);
     }
     SimtPlanner.offer(computed, device, candidates);
-    var outputs = Map.of("c", problem.output());
     if (!SimtPlanner.isTiny(computed)) {
       TensorPlanner.offer(computed, device, candidates);
       return candidates.plans(outputs, problem.cost());

@@ -1,5 +1,6 @@
 package dev.athanor.ops.linear.dense;
 
+import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Type;
@@ -34,6 +35,12 @@ record TensorPlanner(
 
   /** Registers of a thread for the ends of the rows of its group and the operands of the group. */
   private static final int GROUP_REGISTERS = 10;
+
+  /** The depth of a step of fp8. */
+  private static final int FP8_STEP = 32;
+
+  /** Registers of a thread for the addresses of scales of blocks. */
+  private static final int SCALE_REGISTERS = 16;
 
   /** Offers the kernels that the device can run and rejects the others with a reason. */
   static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
@@ -71,15 +78,32 @@ record TensorPlanner(
 
   private void offer() {
     for (var product : tiles.tiles(candidates, each -> variant(each).name())) {
+      int more = moreRegisters(product);
+      if (more > 0 && tiles.registers(product) + more > Machine.MOST_REGISTERS) {
+        candidates.refuse(
+            variant(product).name(),
+            "too few registers to "
+                + (problem.scaled() ? "scale blocks" : "locate groups of rows"));
+        continue;
+      }
+      whole(product);
       if (problem.groups().isEmpty()) {
-        whole(product);
         split(product);
-      } else if (tiles.registers(product) + GROUP_REGISTERS > Machine.MOST_REGISTERS) {
-        candidates.refuse(variant(product).name(), "too few registers to locate groups of rows");
-      } else {
-        whole(product);
       }
     }
+  }
+
+  /** Returns the registers of a thread besides those of a plain product. */
+  private int moreRegisters(TileProduct product) {
+    if (problem.groups().isPresent()) {
+      return GROUP_REGISTERS;
+    }
+    var tile = product.tile();
+    int parts = tile.warpM() * tile.warpN() / KernelBuilder.WARP;
+    // ptxas promotes, or decodes, all steps of a stage before it scales the first
+    boolean steps = product.mma().hasReducedAccumulatorPrecision() || !tiles.convertsFp8();
+    int waiting = steps ? tile.k() / FP8_STEP : 1;
+    return problem.scaled() ? parts * waiting + tile.warpM() / 8 + SCALE_REGISTERS : 0;
   }
 
   private TensorVariant variant(TileProduct product) {
@@ -90,7 +114,8 @@ record TensorPlanner(
         product.factors(),
         Optional.of(problem.epilogue()),
         Operand.access(problem.n(), problem.outDType()),
-        problem.groups().isPresent());
+        problem.groups().isPresent(),
+        problem.scaled());
   }
 
   /** Offers kernels in which a block computes all of K for its tile. */
@@ -105,6 +130,7 @@ record TensorPlanner(
       var arguments =
           ProductParameters.operands(
                   problem, inputs.a(), inputs.b(), start, ProductParameters.c(problem, start))
+              .with(problem.scales())
               .with(problem.epilogue().arguments(problem.alpha()));
       long grid = ProductParameters.blocks(problem, tile.m(), tile.n());
       steps.add(
@@ -138,7 +164,14 @@ record TensorPlanner(
     var shares = found.get();
     var first =
         new TensorVariant(
-            tile, whole.a(), whole.b(), whole.factors(), Optional.empty(), whole.accessC(), false);
+            tile,
+            whole.a(),
+            whole.b(),
+            whole.factors(),
+            Optional.empty(),
+            whole.accessC(),
+            false,
+            problem.scaled());
     var second =
         new SplitVariant(
             tile, product.mma().sum(), product.interleaving(), problem.epilogue(), whole.accessC());
@@ -153,6 +186,7 @@ record TensorPlanner(
               tile.threads(),
               product.sharedBytes(),
               ProductParameters.operands(problem, inputs.a(), inputs.b(), start, sums)
+                  .with(problem.scales())
                   .with("depth", shares.stages() * tile.k())));
       steps.add(
           second.step(

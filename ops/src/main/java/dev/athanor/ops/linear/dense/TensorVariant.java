@@ -7,6 +7,7 @@ import dev.athanor.ops.Variant;
 import dev.athanor.ops.linear.BatchParameters;
 import dev.athanor.ops.linear.Groups;
 import dev.athanor.ops.linear.TileLocator;
+import dev.athanor.ops.tile.BlockScales;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.KRange;
@@ -27,6 +28,7 @@ import java.util.Optional;
  *
  * @param accessC bytes per store to c
  * @param grouped whether the product has {@link Groups}
+ * @param scaled whether the factors have {@link BlockScales}
  */
 record TensorVariant(
     TensorTile tile,
@@ -35,7 +37,8 @@ record TensorVariant(
     Factors factors,
     Optional<Epilogue> epilogue,
     int accessC,
-    boolean grouped)
+    boolean grouped,
+    boolean scaled)
     implements Variant {
 
   TileProduct product() {
@@ -55,7 +58,9 @@ record TensorVariant(
             b.transposed() ? 't' : 'n',
             a.access(),
             b.access(),
-            epilogue.map(e -> e.name() + "_c" + accessC).orElse("_split"));
+            epilogue
+                .map(e -> e.name() + "_c" + accessC)
+                .orElse(scaled ? "_blocks_split" : "_split"));
   }
 
   /**
@@ -105,11 +110,11 @@ record TensorVariant(
     var product = product().in(k);
     var left = new TensorMatmul.Source(matrices.a(), lda, located.m(), depth, a.access());
     var right = new TensorMatmul.Source(matrices.b(), ldb, n, depth, b.access());
+    var scales =
+        scaled ? Optional.of(BlockScales.declare(k, depth)) : Optional.<BlockScales>empty();
     if (epilogue.isEmpty()) {
-      var rows = product.producerA(left, place.row());
-      var columns = product.producerB(right, place.column());
       var share = KRange.ofBlock(k, k.integer("depth"), depth);
-      SplitVariant.keep(k, firstC, tile, product.multiply(rows, columns, share));
+      SplitVariant.keep(k, firstC, tile, product.multiply(left, right, place, scales, share));
       return;
     }
     var applied = epilogue.get().declare(k);
@@ -121,7 +126,7 @@ record TensorVariant(
         n,
         () ->
             product.store(
-                product.multiply(left, right, place),
+                product.multiply(left, right, place, scales, KRange.all(k, depth)),
                 place,
                 to,
                 () -> located.epilogue(applied, n)));

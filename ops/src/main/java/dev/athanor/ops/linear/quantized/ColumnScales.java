@@ -5,7 +5,6 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Value;
 import dev.athanor.ops.tile.GroupScales;
 import java.util.ArrayList;
-import java.util.List;
 
 /**
  * The scales {@code [groups, N]} of a block's columns. They are loaded from global memory at the
@@ -28,18 +27,18 @@ record ColumnScales(
   private static final int FRAGMENT = 8;
 
   @Override
-  public List<Value> load(Int column, Int depth) {
+  public Loaded load(Int row, Int column, Int depth) {
     var first = firstColumn.plus(column).plus(k.lane().rem(4).times(2));
     var left = problem.n.minus(first);
     var group = depth.min(problem.depth.plus(-1)).shr(problem.groupShift);
-    var row = problem.scales().plus(first.wide()).row(group, problem.n);
+    var ofGroup = problem.scales().plus(first.wide()).row(group, problem.n);
     var scales = new ArrayList<Value>();
     for (int fragment = 0; fragment < columns; fragment += FRAGMENT) {
       int atOnce = pairs ? 2 : 1;
       for (int i = fragment; i < fragment + 2; i += atOnce) {
-        scales.addAll(row.loadWhere(left.gt(k.integer(i)), atOnce, k.integer(i)));
+        scales.addAll(ofGroup.loadWhere(left.gt(k.integer(i)), atOnce, k.integer(i)));
       }
     }
-    return scales;
+    return Loaded.ofColumns(scales);
   }
 }

@@ -3,12 +3,14 @@ package dev.athanor.ops.linear.simt;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.linear.ProductParameters;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
@@ -49,6 +51,12 @@ final class OperandTile {
   private final int threads;
   private final Place place;
 
+  /** Loads the scale of an element, if elements have scales. */
+  private final Optional<Scales> scales;
+
+  /** The row or column of c of the thread's first chunk. */
+  private final Int inC;
+
   /** The thread's first chunk at the start of K. */
   private final GlobalPointer origin;
 
@@ -57,6 +65,11 @@ final class OperandTile {
 
   /** The end of the block's share of K, minus the offset of the first chunk. */
   private final Int endOfK;
+
+  /** Loads the scale of the element at an index along c and K. */
+  private interface Scales {
+    Value at(Int inC, Int depth);
+  }
 
   /** Offsets of a chunk in the tile, along K and along c. */
   private record Place(Int alongK, Int alongC) {}
@@ -71,7 +84,8 @@ final class OperandTile {
       int extent,
       Int first,
       Int limit,
-      Int endOfK) {
+      Int endOfK,
+      Optional<Scales> scales) {
     this.k = k;
     this.ld = ld;
     this.kIsRow = kIsRow;
@@ -82,7 +96,8 @@ final class OperandTile {
     this.extent = extent;
     this.threads = variant.tile().threads();
     place = firstPlace();
-    var inC = first.plus(place.alongC);
+    this.scales = scales;
+    inC = first.plus(place.alongC);
     origin =
         kIsRow
             ? matrix.row(place.alongK, ld).plus(inC.wide())
@@ -103,7 +118,8 @@ final class OperandTile {
         variant.tile().m(),
         problem.tile.row(),
         problem.m,
-        problem.range.to());
+        problem.range.to(),
+        problem.scales.map(each -> (row, depth) -> each.ofA(row, depth, problem.m)));
   }
 
   /** Returns the tile of b. */
@@ -118,7 +134,8 @@ final class OperandTile {
         variant.tile().n(),
         problem.tile.column(),
         problem.n,
-        problem.range.to());
+        problem.range.to(),
+        problem.scales.map(each -> (column, depth) -> each.ofB(column, depth, problem.n)));
   }
 
   /** Returns the bytes of the tile in shared memory. */
@@ -190,13 +207,23 @@ final class OperandTile {
       int columns = kIsRow ? alongC : alongK;
       var row = rows == 0 ? at : at.plus(ld.wide().times(rows));
       var chunk = row.loadWhere(inside, elements, k.integer(columns));
-      stores.add(to -> store(to, place.alongK.plus(alongK), place.alongC.plus(alongC), chunk));
+      // the elements of a chunk share a scale
+      var scale =
+          scales.map(
+              each -> each.at(inC.plus(alongC), first.plus(place.alongK).plus(alongK)).widen());
+      stores.add(
+          to -> store(to, place.alongK.plus(alongK), place.alongC.plus(alongC), chunk, scale));
     }
     return to -> stores.forEach(store -> store.accept(to));
   }
 
-  private void store(SharedTile to, Int alongK, Int alongC, List<Value> loaded) {
-    var chunk = loaded.stream().map(Value::widen).toList();
+  private void store(
+      SharedTile to, Int alongK, Int alongC, List<Value> loaded, Optional<Real> scale) {
+    var chunk =
+        loaded.stream()
+            .map(Value::widen)
+            .map(element -> scale.map(element::times).orElse(element))
+            .toList();
     if (kIsRow) {
       to.store(alongK, alongC, chunk);
       return;

@@ -103,7 +103,9 @@ public final class SimtPlanner {
     for (var tile : problem.dtype() == DType.F64 ? DOUBLE : SINGLE) {
       planner.offer(tile);
     }
-    planner.naive();
+    if (!problem.scaled()) {
+      planner.naive();
+    }
   }
 
   /**

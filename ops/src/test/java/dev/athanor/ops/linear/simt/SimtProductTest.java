@@ -72,11 +72,12 @@ class SimtProductTest {
     Runner.verify(problem, inputs, plans, VOLTA);
   }
 
-  /** Products with quantized weights, and products that compute their left factor. */
+  /** Products with scales or quantized weights, and products that compute their left factor. */
   @ParameterizedTest
   @Tag(TestTier.THOROUGH_TAG)
   @ValueSource(
       strings = {
+        "matmul-fp8",
         "matmul-gguf",
         "matmul-int4",
         "qkv-project-int4",
