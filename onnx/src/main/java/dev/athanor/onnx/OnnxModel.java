@@ -1,0 +1,287 @@
+package dev.athanor.onnx;
+
+import com.google.protobuf.InvalidProtocolBufferException;
+import dev.athanor.onnx.graph.Graph;
+import dev.athanor.onnx.graph.GraphBuilder;
+import dev.athanor.onnx.graph.Value;
+import dev.athanor.onnx.operator.Node;
+import dev.athanor.onnx.operator.Operator.NotExpressible;
+import dev.athanor.onnx.operator.Operators;
+import dev.athanor.onnx.proto.GraphProto;
+import dev.athanor.onnx.proto.ModelProto;
+import dev.athanor.onnx.proto.NodeProto;
+import dev.athanor.onnx.proto.TensorProto;
+import dev.athanor.onnx.proto.TensorShapeProto.Dimension;
+import dev.athanor.onnx.proto.ValueInfoProto;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A model of an ONNX file. Its {@linkplain #graph graph} of ops is made for inputs of known shapes,
+ * so that whatever depends on shapes alone is computed once.
+ */
+public final class OnnxModel {
+
+  /** The names of the domain of the standard operators. */
+  private static final Set<String> DOMAINS = Set.of("", "ai.onnx");
+
+  private final List<Input> inputs;
+  private final List<String> outputs;
+  private final List<NodeProto> nodes;
+  private final Map<String, HostTensor> initializers;
+  private final long opset;
+
+  /**
+   * An input.
+   *
+   * @param extents numbers, or names of extents that calls choose; a name stands for one extent
+   */
+  public record Input(String name, DType dtype, List<String> extents) {
+    public Input {
+      extents = List.copyOf(extents);
+    }
+
+    @Override
+    public String toString() {
+      return "%s %s[%s]".formatted(name, dtype.text(), String.join(", ", extents));
+    }
+  }
+
+  private OnnxModel(GraphProto graph, long opset) {
+    this.opset = opset;
+    this.nodes = graph.getNodeList();
+    this.initializers = new LinkedHashMap<>();
+    graph.getInitializerList().forEach(each -> initializers.put(each.getName(), read(each)));
+    this.inputs =
+        graph.getInputList().stream()
+            .filter(each -> !initializers.containsKey(each.getName()))
+            .map(OnnxModel::input)
+            .toList();
+    this.outputs = graph.getOutputList().stream().map(ValueInfoProto::getName).toList();
+    requireOrder();
+    requireOperators();
+  }
+
+  /**
+   * Reads a model.
+   *
+   * @throws OnnxException if the file is malformed, or has nodes that the import does not support
+   */
+  public static OnnxModel read(byte[] file) {
+    ModelProto model;
+    try {
+      model = ModelProto.parseFrom(file);
+    } catch (InvalidProtocolBufferException e) {
+      throw new OnnxException.Malformed(
+          "the file of %d bytes is not an ONNX model: %s".formatted(file.length, e.getMessage()));
+    }
+    if (!model.hasGraph() || model.getGraph().getOutputCount() == 0) {
+      throw new OnnxException.Malformed(
+          "the file of %d bytes is not an ONNX model: it has no graph with outputs"
+              .formatted(file.length));
+    }
+    long opset =
+        model.getOpsetImportList().stream()
+            .filter(each -> DOMAINS.contains(each.getDomain()))
+            .mapToLong(each -> each.getVersion())
+            .max()
+            .orElse(1);
+    return new OnnxModel(model.getGraph(), opset);
+  }
+
+  private static HostTensor read(TensorProto initializer) {
+    if (initializer.getDataLocation() == TensorProto.DataLocation.EXTERNAL) {
+      throw new OnnxException.Malformed(
+          "tensor \"%s\" is stored outside the file; save the model as one file"
+              .formatted(initializer.getName()));
+    }
+    return TensorProtos.read(initializer);
+  }
+
+  private static Input input(ValueInfoProto info) {
+    var type = info.getType().getTensorType();
+    if (!info.getType().hasTensorType() || !type.hasShape()) {
+      throw new OnnxException.Malformed(
+          "input \"%s\" must be a tensor with a rank".formatted(info.getName()));
+    }
+    var dtype =
+        TensorProtos.dtype(type.getElemType())
+            .orElseThrow(() ->
+                new OnnxException.Malformed(
+                    "input \"%s\" has the data type %d of ONNX, which no op supports"
+                        .formatted(info.getName(), type.getElemType())));
+    var extents = new ArrayList<String>();
+    for (int i = 0; i < type.getShape().getDimCount(); i++) {
+      extents.add(extent(info.getName(), type.getShape().getDim(i), i));
+    }
+    return new Input(info.getName(), dtype, extents);
+  }
+
+  private static String extent(String input, Dimension dimension, int index) {
+    return switch (dimension.getValueCase()) {
+      case DIM_VALUE -> Long.toString(dimension.getDimValue());
+      case DIM_PARAM -> dimension.getDimParam();
+      case VALUE_NOT_SET -> "%s.%d".formatted(input, index);
+    };
+  }
+
+  private void requireOrder() {
+    var known = new HashSet<>(initializers.keySet());
+    inputs.forEach(input -> known.add(input.name()));
+    for (var node : nodes) {
+      for (var name : node.getInputList()) {
+        if (!name.isEmpty() && !known.contains(name)) {
+          throw new OnnxException.Malformed(
+              "%s reads \"%s\", which no earlier node computes".formatted(label(node), name));
+        }
+      }
+      known.addAll(node.getOutputList());
+    }
+    for (var output : outputs) {
+      if (!known.contains(output)) {
+        throw new OnnxException.Malformed("no node computes the output \"%s\"".formatted(output));
+      }
+    }
+  }
+
+  private void requireOperators() {
+    var missing =
+        nodes.stream()
+            .filter(node -> !isKnown(node))
+            .map(node -> label(node) + " is not supported")
+            .toList();
+    if (!missing.isEmpty()) {
+      throw new OnnxException.Unsupported(missing);
+    }
+  }
+
+  private static boolean isKnown(NodeProto node) {
+    return DOMAINS.contains(node.getDomain()) && Operators.find(node.getOpType()).isPresent();
+  }
+
+  private static String label(NodeProto node) {
+    var operator = node.getDomain().isEmpty() ? "" : node.getDomain() + ".";
+    var name = node.getName().isEmpty() ? "" : " \"%s\"".formatted(node.getName());
+    return "node%s of %s%s".formatted(name, operator, node.getOpType());
+  }
+
+  public List<Input> inputs() {
+    return inputs;
+  }
+
+  /** Returns the names of the outputs. */
+  public List<String> outputs() {
+    return outputs;
+  }
+
+  /**
+   * Returns the graph for inputs of some types.
+   *
+   * @throws OnnxException.InvalidInput if the types do not suit the model
+   * @throws OnnxException.Unsupported if a node cannot be expressed for these types
+   */
+  public Graph graph(Map<String, TensorType> types) {
+    check(types);
+    var graph = new GraphBuilder();
+    var values = new HashMap<String, Value>();
+    inputs.forEach(input ->
+        values.put(
+            input.name(),
+            graph.input(input.name(), Objects.requireNonNull(types.get(input.name())))));
+    return build(graph, values);
+  }
+
+  /**
+   * Computes the outputs by the float64 references of the ops, rounded to the dtypes of the values
+   * between them.
+   *
+   * @throws OnnxException as {@link #graph}
+   */
+  public Map<String, HostTensor> reference(Map<String, HostTensor> elements) {
+    check(HostTensor.types(elements));
+    var graph = new GraphBuilder();
+    var values = new HashMap<String, Value>();
+    elements.forEach((name, tensor) -> values.put(name, graph.constant(tensor)));
+    run(graph, values);
+    var results = new LinkedHashMap<String, HostTensor>();
+    for (var output : outputs) {
+      results.put(output, Objects.requireNonNull(values.get(output)).constant().orElseThrow());
+    }
+    return results;
+  }
+
+  private Graph build(GraphBuilder graph, Map<String, Value> values) {
+    run(graph, values);
+    var results = new LinkedHashMap<String, Value>();
+    outputs.forEach(name -> results.put(name, Objects.requireNonNull(values.get(name))));
+    return graph.build(results);
+  }
+
+  private void run(GraphBuilder graph, Map<String, Value> values) {
+    initializers.forEach((name, tensor) -> values.put(name, graph.constant(tensor)));
+    for (var node : nodes) {
+      var given = new ArrayList<@Nullable Value>();
+      node.getInputList().forEach(name -> given.add(name.isEmpty() ? null : values.get(name)));
+      var results = run(node, new Node(graph, node, given, opset));
+      for (int i = 0; i < Math.min(results.size(), node.getOutputCount()); i++) {
+        values.put(node.getOutput(i), results.get(i));
+      }
+    }
+  }
+
+  private static List<Value> run(NodeProto node, Node call) {
+    try {
+      return Operators.find(node.getOpType()).orElseThrow().apply(call);
+    } catch (NotExpressible e) {
+      throw new OnnxException.Unsupported(
+          "%s requires %s, which the import does not support"
+              .formatted(label(node), e.getMessage()),
+          e);
+    } catch (OpException | IllegalArgumentException e) {
+      throw new OnnxException.Unsupported("%s: %s".formatted(label(node), e.getMessage()), e);
+    }
+  }
+
+  private void check(Map<String, TensorType> types) {
+    var names = inputs.stream().map(Input::name).collect(Collectors.toCollection(TreeSet::new));
+    if (!names.equals(new TreeSet<>(types.keySet()))) {
+      throw new OnnxException.InvalidInput(
+          "the inputs of the model are %s, got %s"
+              .formatted(inputs, new TreeSet<>(types.keySet())));
+    }
+    var bound = new HashMap<String, Long>();
+    for (var input : inputs) {
+      var type = Objects.requireNonNull(types.get(input.name()));
+      boolean fits = type.dtype() == input.dtype() && type.shape().rank() == input.extents().size();
+      for (int i = 0; fits && i < input.extents().size(); i++) {
+        fits = fits(input.extents().get(i), type.shape().extent(i), bound);
+      }
+      if (!fits) {
+        throw new OnnxException.InvalidInput(
+            "input \"%s\" is %s; the model requires %s%s"
+                .formatted(input.name(), type, input, bound.isEmpty() ? "" : " with " + bound));
+      }
+    }
+  }
+
+  private static boolean fits(String expected, long extent, Map<String, Long> bound) {
+    if (expected.matches("\\d+")) {
+      return extent == Long.parseLong(expected);
+    }
+    var known = bound.putIfAbsent(expected, extent);
+    return known == null || known == extent;
+  }
+}

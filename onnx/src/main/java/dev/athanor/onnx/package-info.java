@@ -1,0 +1,5 @@
+/** Reads ONNX models as graphs of ops. */
+@NullMarked
+package dev.athanor.onnx;
+
+import org.jspecify.annotations.NullMarked;

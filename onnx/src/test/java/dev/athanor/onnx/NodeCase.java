@@ -1,0 +1,117 @@
+package dev.athanor.onnx;
+
+import com.google.protobuf.InvalidProtocolBufferException;
+import dev.athanor.onnx.proto.ModelProto;
+import dev.athanor.onnx.proto.TensorProto;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.zip.ZipInputStream;
+
+/**
+ * A test of one node of the onnx package.
+ *
+ * @param inputs messages of tensors
+ * @param expected messages of tensors
+ * @param tolerance relative and absolute
+ */
+record NodeCase(
+    String name, byte[] model, List<byte[]> inputs, List<byte[]> expected, double[] tolerance) {
+
+  /** The expected results of these dtypes are rounded at every step. */
+  private static final Map<DType, Double> TWO_ULPS = Map.of(DType.F16, 0x1p-9, DType.BF16, 0x1p-6);
+
+  /** Reads the cases of a file that {@code tests/onnx_cases.py} of the Python client wrote. */
+  static List<NodeCase> read(InputStream file) throws IOException {
+    var parts = new LinkedHashMap<String, Map<String, byte[]>>();
+    try (var zip = new ZipInputStream(file)) {
+      for (var entry = zip.getNextEntry(); entry != null; entry = zip.getNextEntry()) {
+        var path = entry.getName().split("/");
+        parts.computeIfAbsent(path[0], _ -> new LinkedHashMap<>()).put(path[1], zip.readAllBytes());
+      }
+    }
+    var cases = new ArrayList<NodeCase>();
+    parts.forEach((name, files) -> cases.add(of(name, files)));
+    return cases;
+  }
+
+  private static NodeCase of(String name, Map<String, byte[]> files) {
+    var inputs = new ArrayList<byte[]>();
+    var expected = new ArrayList<byte[]>();
+    files.forEach((file, bytes) -> {
+      if (file.startsWith("input")) {
+        inputs.add(bytes);
+      } else if (file.startsWith("output")) {
+        expected.add(bytes);
+      }
+    });
+    var tolerance = new String(Objects.requireNonNull(files.get("tolerance"))).split(" ");
+    return new NodeCase(
+        name,
+        Objects.requireNonNull(files.get("model")),
+        inputs,
+        expected,
+        new double[] {Double.parseDouble(tolerance[0]), Double.parseDouble(tolerance[1])});
+  }
+
+  String operator() throws InvalidProtocolBufferException {
+    return ModelProto.parseFrom(model).getGraph().getNode(0).getOpType();
+  }
+
+  /** Returns "passed", "wrong: …", or why the import does not support the node. */
+  String outcome() throws InvalidProtocolBufferException {
+    Map<String, HostTensor> results;
+    var tensors = new ArrayList<HostTensor>();
+    try {
+      var read = OnnxModel.read(model);
+      var given = new LinkedHashMap<String, HostTensor>();
+      for (var bytes : inputs) {
+        var tensor = TensorProto.parseFrom(bytes);
+        given.put(tensor.getName(), TensorProtos.read(tensor));
+      }
+      for (var bytes : expected) {
+        tensors.add(TensorProtos.read(TensorProto.parseFrom(bytes)));
+      }
+      results = read.reference(given);
+    } catch (OnnxException e) {
+      return Objects.requireNonNull(e.getMessage());
+    }
+    if (results.size() != tensors.size()) {
+      return "wrong: %d outputs, expected %d".formatted(results.size(), tensors.size());
+    }
+    int i = 0;
+    for (var result : results.values()) {
+      var difference = difference(result, tensors.get(i++));
+      if (!difference.isEmpty()) {
+        return "wrong: " + difference;
+      }
+    }
+    return "passed";
+  }
+
+  private String difference(HostTensor result, HostTensor wanted) {
+    if (!result.type().equals(wanted.type())) {
+      return "%s, expected %s".formatted(result.type(), wanted.type());
+    }
+    double relative = Math.max(tolerance[0], TWO_ULPS.getOrDefault(wanted.type().dtype(), 0.0));
+    double absolute = Math.max(tolerance[1], 1e-6);
+    for (long i = 0; i < wanted.type().shape().elements(); i++) {
+      double one = result.get(i);
+      double other = wanted.get(i);
+      boolean close =
+          one == other
+              || (Double.isNaN(one) && Double.isNaN(other))
+              || Math.abs(one - other) <= absolute + relative * Math.abs(other);
+      if (!close) {
+        return "element %d is %s, expected %s".formatted(i, one, other);
+      }
+    }
+    return "";
+  }
+}
