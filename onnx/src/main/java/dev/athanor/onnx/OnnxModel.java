@@ -1,6 +1,8 @@
 package dev.athanor.onnx;
 
 import com.google.protobuf.InvalidProtocolBufferException;
+import dev.athanor.onnx.file.OnnxException;
+import dev.athanor.onnx.file.TensorProtos;
 import dev.athanor.onnx.graph.Graph;
 import dev.athanor.onnx.graph.GraphBuilder;
 import dev.athanor.onnx.graph.Value;
@@ -18,6 +20,8 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -180,6 +184,11 @@ public final class OnnxModel {
 
   public List<Input> inputs() {
     return inputs;
+  }
+
+  /** Returns the constants that the file stores. */
+  public Collection<HostTensor> initializers() {
+    return Collections.unmodifiableCollection(initializers.values());
   }
 
   /** Returns the names of the outputs. */

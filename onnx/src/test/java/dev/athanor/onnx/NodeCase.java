@@ -1,6 +1,8 @@
 package dev.athanor.onnx;
 
 import com.google.protobuf.InvalidProtocolBufferException;
+import dev.athanor.onnx.file.OnnxException;
+import dev.athanor.onnx.file.TensorProtos;
 import dev.athanor.onnx.proto.ModelProto;
 import dev.athanor.onnx.proto.TensorProto;
 import dev.athanor.ops.DType;

@@ -47,6 +47,7 @@ class ArchitectureTest {
       new ClassFileImporter()
           .withImportOption(new ImportOption.DoNotIncludeTests())
           .withImportOption(location -> !location.contains("/dev/athanor/api/")) // generated
+          .withImportOption(location -> !location.contains("/dev/athanor/onnx/proto/"))
           .importPackages("dev.athanor");
 
   @Test

@@ -52,7 +52,7 @@ public final class GraphBuilder {
   }
 
   private String name(String kind) {
-    return "%s_%d".formatted(kind, names++);
+    return "%s:%d".formatted(kind, names++);
   }
 
   /**
@@ -147,7 +147,8 @@ public final class GraphBuilder {
     var flat = new Value(value.source(), value.type(), Optional.empty());
     var attributes = Map.of("expression", "x");
     var op = CATALOGUE.find("map").orElseThrow();
-    return step(op, Map.of("x0", flat), attributes, Map.of("y", value.type())).get("y").source();
+    var copy = step(op, Map.of("x0", flat), attributes, Map.of("y", value.type()));
+    return Objects.requireNonNull(copy.get("y")).source();
   }
 
   private Map<String, HostTensor> weights(Set<String> needed) {

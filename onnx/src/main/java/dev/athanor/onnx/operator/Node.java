@@ -1,6 +1,6 @@
 package dev.athanor.onnx.operator;
 
-import dev.athanor.onnx.TensorProtos;
+import dev.athanor.onnx.file.TensorProtos;
 import dev.athanor.onnx.graph.GraphBuilder;
 import dev.athanor.onnx.graph.Value;
 import dev.athanor.onnx.operator.Operator.NotExpressible;

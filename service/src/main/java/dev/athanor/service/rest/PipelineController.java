@@ -1,24 +1,20 @@
 package dev.athanor.service.rest;
 
 import dev.athanor.ops.Catalogue;
-import dev.athanor.service.codec.Json;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.http.HttpRequests;
-import dev.athanor.service.http.PacedOutput;
 import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.run.IdempotentCalls;
 import dev.athanor.service.run.OpRunner;
-import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.List;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
-import tools.jackson.core.JsonGenerator;
 
 /** Endpoint {@code POST /pipelines/run}. */
 @RestController
@@ -75,31 +71,6 @@ class PipelineController {
             () -> runner.run(pipeline),
             (key, fingerprint) ->
                 idempotent.run(pipeline, HttpRequests.IDEMPOTENCY_KEY, key, fingerprint));
-    RunAnswers.timing(response, result.timing());
-    response.setContentType(Media.JSON.text());
-    try (var out = Json.write(PacedOutput.of(response))) {
-      out.writeStartObject();
-      out.writeStringProperty("device", result.device());
-      steps(out, result.steps());
-      RunAnswers.outputs(out, result.outputs(), asked.encodings());
-      RunAnswers.timing(out, result.timing()::micros);
-      out.writeEndObject();
-    }
-  }
-
-  private static void steps(JsonGenerator out, List<Result.Step> steps) {
-    out.writeName("steps");
-    out.writeStartArray();
-    for (var step : steps) {
-      out.writeStartObject();
-      out.writeStringProperty("op", step.op());
-      out.writeStringProperty("kernel", step.kernel());
-      out.writeNumberProperty("kernelMicros", RunAnswers.tenths(step.micros()));
-      if (step.copiedBytes() > 0) {
-        out.writeNumberProperty("copiedBytes", step.copiedBytes());
-      }
-      out.writeEndObject();
-    }
-    out.writeEndArray();
+    RunAnswers.pipeline(response, result, asked.encodings());
   }
 }

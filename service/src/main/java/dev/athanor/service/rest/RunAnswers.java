@@ -1,6 +1,7 @@
 package dev.athanor.service.rest;
 
 import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorWriter;
 import dev.athanor.service.codec.TensorWriter.Encoding;
@@ -14,6 +15,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.ToDoubleFunction;
 import tools.jackson.core.JsonGenerator;
@@ -46,6 +48,37 @@ final class RunAnswers {
       out.writeEndObject();
     });
     out.writeEndObject();
+  }
+
+  /** Writes the result of a pipeline or a model as JSON. */
+  static void pipeline(HttpServletResponse response, Result result, Map<String, Encoding> encodings)
+      throws IOException {
+    timing(response, result.timing());
+    response.setContentType(Media.JSON.text());
+    try (var out = Json.write(PacedOutput.of(response))) {
+      out.writeStartObject();
+      out.writeStringProperty("device", result.device());
+      steps(out, result.steps());
+      outputs(out, result.outputs(), encodings);
+      timing(out, result.timing()::micros);
+      out.writeEndObject();
+    }
+  }
+
+  private static void steps(JsonGenerator out, List<Result.Step> steps) {
+    out.writeName("steps");
+    out.writeStartArray();
+    for (var step : steps) {
+      out.writeStartObject();
+      out.writeStringProperty("op", step.op());
+      out.writeStringProperty("kernel", step.kernel());
+      out.writeNumberProperty("kernelMicros", tenths(step.micros()));
+      if (step.copiedBytes() > 0) {
+        out.writeNumberProperty("copiedBytes", step.copiedBytes());
+      }
+      out.writeEndObject();
+    }
+    out.writeEndArray();
   }
 
   /**

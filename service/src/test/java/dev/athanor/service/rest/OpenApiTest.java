@@ -105,10 +105,12 @@ class OpenApiTest extends RestTest {
         .forEach((name, operation) -> {
           List<?> scopes =
               switch (name) {
-                case String s when s.matches("POST /(ops/.*|pipelines/run|.*/infer)") ->
+                case String s when s.matches("POST /(ops/.*|pipelines/run|models/.*|.*/infer)") ->
                     List.of("ops:run");
-                case String s when s.matches("(GET|HEAD) /tensors.*") -> List.of("tensors:read");
-                case String s when s.contains(" /tensors") -> List.of("tensors:write");
+                case String s when s.matches("(GET|HEAD) /(tensors|models).*") ->
+                    List.of("tensors:read");
+                case String s when s.matches("[A-Z]+ /(tensors|models).*") ->
+                    List.of("tensors:write");
                 case String s
                     when s.matches("GET /(devices|metrics|recent|actuator/.*|v2/.*/stats)") ->
                     List.of("metrics");
@@ -174,8 +176,8 @@ class OpenApiTest extends RestTest {
           assertThat(statuses.contains("401")).as(name + " 401").isEqualTo(!rule.open());
           assertThat(statuses.contains("403")).as(name + " 403").isEqualTo(rule.scope() != null);
           boolean needsMemory =
-              name.matches("POST /(ops/\\{op}|pipelines/run|tensors|v2/.*/infer)")
-                  || name.matches("PUT /tensors/\\{handle}")
+              name.matches("POST /(ops/\\{op}|pipelines/run|models/.*|tensors|v2/.*/infer)")
+                  || name.matches("PUT /(tensors/\\{handle}|models/\\{name})")
                   || name.matches("(GET|PUT) /tensors/\\{handle}/data");
           assertThat(statuses.contains("507")).as(name + " 507").isEqualTo(needsMemory);
           if (needsMemory) {

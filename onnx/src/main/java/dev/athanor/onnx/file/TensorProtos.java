@@ -1,4 +1,4 @@
-package dev.athanor.onnx;
+package dev.athanor.onnx.file;
 
 import dev.athanor.onnx.proto.TensorProto;
 import dev.athanor.ops.DType;
@@ -85,7 +85,7 @@ public final class TensorProtos {
         case F32 -> type.dtype().write(read.data(), i, tensor.getFloatData(i));
         case F64 -> type.dtype().write(read.data(), i, tensor.getDoubleData(i));
         case I64 -> read.data().setAtIndex(Layouts.LONG, i, tensor.getInt64Data(i));
-        case U32 -> type.dtype().write(read.data(), i, tensor.getUint64Data(i));
+        case U32 -> type.dtype().write(read.data(), i, (double) tensor.getUint64Data(i));
         // bits of 16 and 8-bit floating-point numbers
         case F16, BF16 -> read.data().setAtIndex(Layouts.SHORT, i, (short) tensor.getInt32Data(i));
         case E4M3, E5M2 -> read.data().set(Layouts.BYTE, i, (byte) tensor.getInt32Data(i));

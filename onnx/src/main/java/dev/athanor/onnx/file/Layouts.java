@@ -1,4 +1,4 @@
-package dev.athanor.onnx;
+package dev.athanor.onnx.file;
 
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;

@@ -1,9 +1,9 @@
-package dev.athanor.onnx;
+package dev.athanor.onnx.file;
 
 import java.util.List;
 
 /** An ONNX model that cannot be used. The message says why. */
-public sealed class OnnxException extends RuntimeException {
+public abstract sealed class OnnxException extends RuntimeException {
 
   private static final long serialVersionUID = 1;
 

@@ -1,0 +1,246 @@
+package dev.athanor.service.model;
+
+import dev.athanor.onnx.OnnxModel;
+import dev.athanor.onnx.file.OnnxException;
+import dev.athanor.onnx.graph.Graph;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.Elements;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.Call;
+import dev.athanor.service.run.Call.Target;
+import dev.athanor.service.run.Pipeline;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.tensor.TensorOptions;
+import dev.athanor.service.tensor.TensorStore;
+import dev.athanor.service.transfer.Transfers;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A version of a model. Its weights are resident tensors of the tenant in a scope of their own.
+ * They count toward the tenant's quotas.
+ */
+public final class StoredModel {
+
+  /** Types of inputs whose graphs are kept. */
+  private static final int MOST_GRAPHS = 64;
+
+  /** Maximum elements of a constant that graphs rather compute with than read. */
+  private static final int MOST_FOLDED = 64;
+
+  private final String name;
+  private final long version;
+  private final Instant created;
+  private final OnnxModel model;
+  private final Catalogue catalogue;
+  private final TensorStore store;
+  private final Transfers transfers;
+
+  /** The handles of the weights that are resident. */
+  private final Map<HostTensor, String> handles = new IdentityHashMap<>();
+
+  /** The graphs that were used last, by the types of inputs. */
+  private final Map<Map<String, TensorType>, Graph> graphs =
+      new LinkedHashMap<>(MOST_GRAPHS, 0.75f, true) {
+        private static final long serialVersionUID = 1;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Map<String, TensorType>, Graph> eldest) {
+          return size() > MOST_GRAPHS;
+        }
+      };
+
+  StoredModel(
+      String name,
+      long version,
+      Instant created,
+      OnnxModel model,
+      Catalogue catalogue,
+      TensorStore store,
+      Transfers transfers) {
+    this.name = name;
+    this.version = version;
+    this.created = created;
+    this.model = model;
+    this.catalogue = catalogue;
+    this.store = store;
+    this.transfers = transfers;
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public long version() {
+    return version;
+  }
+
+  public Instant created() {
+    return created;
+  }
+
+  public OnnxModel model() {
+    return model;
+  }
+
+  /** Returns the scope of the weights. */
+  public String scope() {
+    return "model %s, version %d".formatted(name, version);
+  }
+
+  /**
+   * Makes the weights resident that graphs are likely to read.
+   *
+   * @throws Failure if a quota or the memory does not suffice
+   */
+  synchronized void load(RequestContext context) {
+    load(
+        model.initializers().stream()
+            .filter(weight -> weight.type().shape().elements() > MOST_FOLDED)
+            .toList(),
+        context);
+  }
+
+  /** Makes weights resident that are not yet. */
+  private void load(Iterable<HostTensor> weights, RequestContext context) {
+    var tensors = store.of(context.tenant());
+    var options = new TensorOptions(name, scope(), Duration.ZERO, null);
+    for (var weight : weights) {
+      if (!handles.containsKey(weight)) {
+        var charge = tensors.charge(weight.type().bytes());
+        try {
+          var info = transfers.create(Elements.of(weight), charge, options, context);
+          handles.put(weight, info.handle());
+        } catch (IOException e) {
+          throw new UncheckedIOException(e); // the elements are in memory
+        }
+      }
+    }
+  }
+
+  /** Returns whether no weight is missing; if one is, later calls make all resident again. */
+  synchronized boolean hasWeights(RequestContext context) {
+    boolean all = handles.values().stream().allMatch(handle -> isResident(handle, context));
+    if (!all) {
+      unload(context);
+    }
+    return all;
+  }
+
+  private boolean isResident(String handle, RequestContext context) {
+    try {
+      store.of(context.tenant()).describe(handle);
+      return true;
+    } catch (Failure.Refused e) {
+      return false;
+    }
+  }
+
+  /** Deletes the weights. A later call makes them resident again. */
+  synchronized void unload(RequestContext context) {
+    handles.clear();
+    store.of(context.tenant()).deleteScope(scope());
+  }
+
+  /**
+   * Returns the pipeline of a call.
+   *
+   * @param given inputs by name
+   * @param targets where outputs go, by name; all inline if empty
+   * @throws Failure.Refused if the inputs do not suit the model
+   */
+  synchronized ModelCall call(
+      Map<String, Call.Input> given, Map<String, Target> targets, RequestContext context) {
+    var graph = graph(types(given, context));
+    load(graph.weights().values(), context);
+    var inputs = new LinkedHashMap<String, Call.Input>();
+    var steps = new ArrayList<Pipeline.Step>();
+    for (var step : graph.steps()) {
+      var from = new HashMap<String, String>();
+      var views = new HashMap<String, Call.View>();
+      step.inputs()
+          .forEach((input, source) -> {
+            var weight = graph.weights().get(source.name());
+            var read = given.get(source.name());
+            if (read != null) {
+              inputs.put(source.name(), read);
+            }
+            from.put(
+                input,
+                weight == null ? source.name() : Objects.requireNonNull(handles.get(weight)));
+            views.put(input, new Call.View(source.shape().extents(), null, null));
+          });
+      var op = catalogue.find(step.op()).orElseThrow();
+      steps.add(new Pipeline.Step(op, from, views, step.attributes(), step.outputs()));
+    }
+    var outputs = new LinkedHashMap<String, Target>();
+    var names = new LinkedHashMap<String, String>();
+    graph
+        .outputs()
+        .forEach((output, where) -> {
+          if (targets.isEmpty() || targets.containsKey(output)) {
+            outputs.put(where.step(), targets.getOrDefault(output, Target.INLINE));
+            names.put(where.step(), output);
+          }
+        });
+    return new ModelCall(new Pipeline(inputs, steps, outputs, context), names);
+  }
+
+  private Graph graph(Map<String, TensorType> types) {
+    var known = graphs.get(types);
+    if (known != null) {
+      return known;
+    }
+    try {
+      var graph = model.graph(types);
+      graphs.put(types, graph);
+      return graph;
+    } catch (OnnxException e) {
+      throw refused(e);
+    }
+  }
+
+  static Failure refused(OnnxException e) {
+    var code =
+        switch (e) {
+          case OnnxException.Malformed _ -> Code.MALFORMED_BODY;
+          case OnnxException.InvalidInput _ -> Code.SHAPE_MISMATCH;
+          case OnnxException.Unsupported _ -> Code.INVALID_ATTRIBUTE;
+        };
+    return new Failure.Refused(code, String.valueOf(e.getMessage()));
+  }
+
+  private Map<String, TensorType> types(Map<String, Call.Input> given, RequestContext context) {
+    var types = new LinkedHashMap<String, TensorType>();
+    given.forEach((input, from) ->
+        types.put(
+            input,
+            switch (from) {
+              case Call.Input.Inline(var tensor) -> tensor.type();
+              case Call.Input.Resident(var handle, var view) -> type(handle, view, input, context);
+            }));
+    return types;
+  }
+
+  private TensorType type(
+      String handle, Call.@Nullable View view, String input, RequestContext context) {
+    try (var pin = store.of(context.tenant()).pin(handle, "inputs.%s.handle".formatted(input))) {
+      return view == null || view.shape() == null
+          ? pin.type()
+          : new TensorType(pin.type().dtype(), new Shape(view.shape()));
+    }
+  }
+}

@@ -1,0 +1,166 @@
+package dev.athanor.service.model;
+
+import dev.athanor.onnx.OnnxModel;
+import dev.athanor.onnx.file.OnnxException;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.Call;
+import dev.athanor.service.run.Call.Target;
+import dev.athanor.service.run.Pipeline;
+import dev.athanor.service.run.Result;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.tensor.Tenant;
+import dev.athanor.service.tensor.TensorStore;
+import dev.athanor.service.transfer.Transfers;
+import java.time.InstantSource;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
+import java.util.regex.Pattern;
+
+/** The models of all tenants. */
+public final class StoredModels {
+
+  private static final Pattern FORM = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
+
+  private final Catalogue catalogue;
+  private final TensorStore store;
+  private final Transfers transfers;
+  private final InstantSource clock;
+  private final Map<Key, StoredModel> models = new ConcurrentHashMap<>();
+  private final AtomicLong versions = new AtomicLong();
+
+  private record Key(Tenant tenant, String name) {}
+
+  public StoredModels(
+      Catalogue catalogue, TensorStore store, Transfers transfers, InstantSource clock) {
+    this.catalogue = catalogue;
+    this.store = store;
+    this.transfers = transfers;
+    this.clock = clock;
+  }
+
+  /**
+   * Stores a model and makes its weights resident. It replaces the tenant's model with the same
+   * name.
+   *
+   * @param file an ONNX file
+   * @throws Failure.Refused if the file is not a model that the import supports
+   * @throws Failure if a quota or the memory does not suffice; nothing is stored then
+   */
+  public StoredModel put(String name, byte[] file, RequestContext context) {
+    if (!FORM.matcher(name).matches()) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          "name",
+          "the name is \"%s\"; a name has 1 to 64 letters, digits, periods, hyphens and underscores and begins with a letter or a digit"
+              .formatted(Tensors.excerpt(name)));
+    }
+    OnnxModel read;
+    try {
+      read = OnnxModel.read(file);
+    } catch (OnnxException e) {
+      throw StoredModel.refused(e);
+    }
+    var model =
+        new StoredModel(
+            name, versions.incrementAndGet(), clock.instant(), read, catalogue, store, transfers);
+    try {
+      model.load(context);
+    } catch (RuntimeException e) {
+      model.unload(context);
+      throw e;
+    }
+    var before = models.put(new Key(context.tenant(), name), model);
+    if (before != null) {
+      before.unload(context);
+    }
+    return model;
+  }
+
+  /**
+   * Returns a model of a tenant.
+   *
+   * @throws Failure.Refused with {@code not-found}
+   */
+  public StoredModel get(Tenant tenant, String name) {
+    var model = models.get(new Key(tenant, name));
+    if (model == null) {
+      throw new Failure.Refused(
+          Code.NOT_FOUND,
+          "There is no model \"%s\". GET /models lists all models."
+              .formatted(Tensors.excerpt(name)));
+    }
+    return model;
+  }
+
+  /** Returns the models of a tenant by name. */
+  public List<StoredModel> list(Tenant tenant) {
+    return models.entrySet().stream()
+        .filter(entry -> entry.getKey().tenant.equals(tenant))
+        .map(Map.Entry::getValue)
+        .sorted(Comparator.comparing(StoredModel::name))
+        .toList();
+  }
+
+  /**
+   * Deletes a model and its weights.
+   *
+   * @throws Failure.Refused with {@code not-found}
+   */
+  public void delete(String name, RequestContext context) {
+    var model = get(context.tenant(), name);
+    models.remove(new Key(context.tenant(), name), model);
+    model.unload(context);
+  }
+
+  /**
+   * Runs a model.
+   *
+   * @param inputs inputs by name
+   * @param targets where outputs go, by name; all inline if empty
+   * @param runner runs the pipeline of the call
+   * @throws Failure if the inputs do not suit the model, or the run fails
+   */
+  public Result run(
+      String name,
+      Map<String, Call.Input> inputs,
+      Map<String, Target> targets,
+      RequestContext context,
+      Function<Pipeline, Result> runner) {
+    var model = get(context.tenant(), name);
+    for (var output : targets.keySet()) {
+      if (!model.model().outputs().contains(output)) {
+        throw new Failure.Refused(
+            Code.UNKNOWN_FIELD,
+            "outputs." + Tensors.excerpt(output),
+            "the model has no output \"%s\"; its outputs are: %s"
+                .formatted(Tensors.excerpt(output), String.join(", ", model.model().outputs())));
+      }
+    }
+    try {
+      return run(model, inputs, targets, context, runner);
+    } catch (Failure.Refused e) {
+      if (e.code() != Code.UNKNOWN_HANDLE || model.hasWeights(context)) {
+        throw e;
+      }
+      // weights were deleted, lost with a device, or replaced together with the model
+      return run(get(context.tenant(), name), inputs, targets, context, runner);
+    }
+  }
+
+  private static Result run(
+      StoredModel model,
+      Map<String, Call.Input> inputs,
+      Map<String, Target> targets,
+      RequestContext context,
+      Function<Pipeline, Result> runner) {
+    var call = model.call(inputs, targets, context);
+    return call.named(runner.apply(call.pipeline()));
+  }
+}

@@ -1,0 +1,232 @@
+package dev.athanor.service.rest;
+
+import static org.hamcrest.Matchers.contains;
+import static org.hamcrest.Matchers.empty;
+import static org.hamcrest.Matchers.equalTo;
+import static org.hamcrest.Matchers.hasSize;
+
+import dev.athanor.onnx.proto.AttributeProto;
+import dev.athanor.onnx.proto.GraphProto;
+import dev.athanor.onnx.proto.ModelProto;
+import dev.athanor.onnx.proto.NodeProto;
+import dev.athanor.onnx.proto.OperatorSetIdProto;
+import dev.athanor.onnx.proto.TensorProto;
+import dev.athanor.onnx.proto.TensorShapeProto;
+import dev.athanor.onnx.proto.TypeProto;
+import dev.athanor.onnx.proto.ValueInfoProto;
+import dev.athanor.service.AthanorApplication;
+import io.restassured.RestAssured;
+import io.restassured.response.Response;
+import io.restassured.specification.RequestSpecification;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.web.server.LocalServerPort;
+
+/** Tests models that clients store. */
+@SpringBootTest(
+    classes = AthanorApplication.class,
+    properties = "athanor.device=emulator:0",
+    webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+class StoredModelsTest {
+
+  private static final int WIDTH = 12;
+
+  @LocalServerPort int port;
+
+  private RequestSpecification given() {
+    return RestAssured.given().spec(OpenApiFilter.client(port));
+  }
+
+  @AfterEach
+  void deleteAll() {
+    given()
+        .get("/models")
+        .jsonPath()
+        .getList("models.name", String.class)
+        .forEach(name -> given().delete("/models/" + name).then().statusCode(204));
+    given().get("/tensors").then().body("tensors", empty());
+  }
+
+  private static TensorProto tensor(String name, List<Long> shape, float... values) {
+    var tensor = TensorProto.newBuilder().setName(name).setDataType(1).addAllDims(shape);
+    for (float value : values) {
+      tensor.addFloatData(value);
+    }
+    return tensor.build();
+  }
+
+  private static NodeProto node(String operator, String output, String... inputs) {
+    return NodeProto.newBuilder()
+        .setOpType(operator)
+        .setName(output)
+        .addAllInput(Arrays.asList(inputs))
+        .addOutput(output)
+        .build();
+  }
+
+  private static ValueInfoProto matrix(String name, String rows, long columns) {
+    var shape =
+        TensorShapeProto.newBuilder()
+            .addDim(TensorShapeProto.Dimension.newBuilder().setDimParam(rows))
+            .addDim(TensorShapeProto.Dimension.newBuilder().setDimValue(columns));
+    var type = TypeProto.Tensor.newBuilder().setElemType(1).setShape(shape);
+    return ValueInfoProto.newBuilder()
+        .setName(name)
+        .setType(TypeProto.newBuilder().setTensorType(type))
+        .build();
+  }
+
+  private static byte[] model(GraphProto.Builder graph) {
+    return ModelProto.newBuilder()
+        .setIrVersion(8)
+        .addOpsetImport(OperatorSetIdProto.newBuilder().setVersion(18))
+        .setGraph(graph)
+        .build()
+        .toByteArray();
+  }
+
+  /** y = relu(x + w), of {@link #WIDTH} columns; t = its transpose. */
+  private static GraphProto.Builder adding(float weight) {
+    var weights = new float[WIDTH];
+    Arrays.fill(weights, weight);
+    var permutation =
+        AttributeProto.newBuilder().setName("perm").addAllInts(List.of(1L, 0L)).build();
+    return GraphProto.newBuilder()
+        .addInput(matrix("x", "rows", WIDTH))
+        .addInitializer(tensor("w", List.of((long) WIDTH), weights))
+        .addNode(node("Add", "sum", "x", "w"))
+        .addNode(node("Relu", "y", "sum"))
+        .addNode(node("Transpose", "t", "y").toBuilder().addAttribute(permutation))
+        .addOutput(matrix("y", "rows", WIDTH))
+        .addOutput(matrix("t", "rows", WIDTH));
+  }
+
+  private Response put(String name, byte[] file) {
+    return given().contentType("application/onnx").body(file).put("/models/" + name);
+  }
+
+  private Response run(String name, int rows, String outputs) {
+    var data = IntStream.range(0, rows * WIDTH).mapToObj(i -> Integer.toString(i - 3)).toList();
+    return given()
+        .contentType("application/json")
+        .body(
+            "{\"inputs\": {\"x\": {\"dtype\": \"f32\", \"shape\": [%d, %d], \"data\": %s}}, \"outputs\": {%s}}"
+                .formatted(rows, WIDTH, data, outputs))
+        .post("/models/" + name + "/run");
+  }
+
+  private void problem(Response response, int status, String code, String message) {
+    response
+        .then()
+        .statusCode(status)
+        .body("type", equalTo("urn:athanor:problem:" + code))
+        .body("detail", equalTo(message));
+  }
+
+  @Test
+  void storesListsRunsReplacesAndDeletesAModel() {
+    put("add", model(adding(1)))
+        .then()
+        .statusCode(201)
+        .header("Location", "/models/add")
+        .body("inputs[0].name", equalTo("x"))
+        .body("inputs[0].shape", contains("rows", Integer.toString(WIDTH)))
+        .body("outputs", contains("y", "t"));
+    for (int rows : new int[] {1, 3, 1}) {
+      run("add", rows, "")
+          .then()
+          .statusCode(200)
+          .body("outputs.y.shape", contains(rows, WIDTH))
+          .body("outputs.y.data[3]", equalTo(1f))
+          .body("outputs.y.data[0]", equalTo(0f))
+          .body("outputs.t.shape", contains(WIDTH, rows));
+    }
+    int version = given().get("/models/add").then().statusCode(200).extract().path("version");
+    put("add", model(adding(5))).then().statusCode(201);
+    given().get("/models").then().body("models.version", contains(version + 1));
+    run("add", 1, "\"t\": {\"encoding\": \"base64\"}")
+        .then()
+        .statusCode(200)
+        .body("outputs.size()", equalTo(1));
+    run("add", 1, "\"y\": {}").then().body("outputs.y.data[0]", equalTo(2f));
+    given().delete("/models/add").then().statusCode(204);
+    problem(
+        run("add", 1, ""),
+        404,
+        "not-found",
+        "There is no model \"add\". GET /models lists all models.");
+  }
+
+  @Test
+  void keepsOutputsResident() {
+    put("add", model(adding(1))).then().statusCode(201);
+    String handle =
+        run("add", 2, "\"y\": {\"as\": \"handle\"}").then().extract().path("outputs.y.handle");
+    given()
+        .contentType("application/json")
+        .body("{\"inputs\": {\"x\": {\"handle\": \"%s\"}}}".formatted(handle))
+        .post("/models/add/run")
+        .then()
+        .statusCode(200)
+        .body("outputs.y.data[4]", equalTo(3f));
+    given().delete("/tensors/" + handle).then().statusCode(204);
+  }
+
+  /** Weights that someone deleted, or that were lost with a device, are loaded again. */
+  @Test
+  void loadsItsWeightsAgain() {
+    put("add", model(adding(1))).then().statusCode(201);
+    List<String> handles = given().get("/tensors").jsonPath().getList("tensors.handle");
+    given().get("/tensors").then().body("tensors", hasSize(handles.size()));
+    handles.forEach(handle -> given().delete("/tensors/" + handle).then().statusCode(204));
+    run("add", 1, "").then().statusCode(200).body("outputs.y.data[3]", equalTo(1f));
+  }
+
+  @Test
+  void namesEveryNodeThatIsNotSupported() {
+    var graph =
+        adding(1)
+            .addNode(node("StringSplit", "a", "x"))
+            .addNode(node("Fly", "b", "a").toBuilder().setDomain("com.example"));
+    problem(
+        put("bad", model(graph)),
+        400,
+        "invalid-attribute",
+        "node \"a\" of StringSplit is not supported\nnode \"b\" of com.example.Fly is not supported");
+    given().get("/models").then().body("models", empty());
+  }
+
+  @Test
+  void refusesDamagedFilesAndInputsThatDoNotFit() {
+    problem(
+        put("bad", new byte[] {8, 7}),
+        400,
+        "malformed-body",
+        "the file of 2 bytes is not an ONNX model: it has no graph with outputs");
+    problem(
+        put("bad", model(adding(1).addNode(node("Relu", "z", "nothing")))),
+        400,
+        "malformed-body",
+        "node \"z\" of Relu reads \"nothing\", which no earlier node computes");
+    put("add", model(adding(1))).then().statusCode(201);
+    given()
+        .contentType("application/json")
+        .body("{\"inputs\": {\"x\": {\"dtype\": \"f32\", \"shape\": [1, 2], \"data\": [1, 2]}}}")
+        .post("/models/add/run")
+        .then()
+        .statusCode(400)
+        .body("type", equalTo("urn:athanor:problem:shape-mismatch"))
+        .body(
+            "detail",
+            equalTo("input \"x\" is f32[1, 2]; the model requires x f32[rows, 12] with {rows=1}"));
+    problem(
+        run("add", 1, "\"q\": {}"),
+        400,
+        "unknown-field",
+        "the model has no output \"q\"; its outputs are: y, t");
+  }
+}
