@@ -6,18 +6,16 @@ import dev.athanor.onnx.file.TensorProtos;
 import dev.athanor.onnx.graph.Graph;
 import dev.athanor.onnx.graph.GraphBuilder;
 import dev.athanor.onnx.graph.Value;
-import dev.athanor.onnx.operator.Node;
-import dev.athanor.onnx.operator.Operator.NotExpressible;
-import dev.athanor.onnx.operator.Operators;
+import dev.athanor.onnx.proto.FunctionProto;
 import dev.athanor.onnx.proto.GraphProto;
 import dev.athanor.onnx.proto.ModelProto;
 import dev.athanor.onnx.proto.NodeProto;
+import dev.athanor.onnx.proto.OperatorSetIdProto;
 import dev.athanor.onnx.proto.TensorProto;
 import dev.athanor.onnx.proto.TensorShapeProto.Dimension;
 import dev.athanor.onnx.proto.ValueInfoProto;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -28,10 +26,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A model of an ONNX file. Its {@linkplain #graph graph} of ops is made for inputs of known shapes,
@@ -39,13 +35,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class OnnxModel {
 
-  /** The names of the domain of the standard operators. */
-  private static final Set<String> DOMAINS = Set.of("", "ai.onnx");
-
   private final List<Input> inputs;
   private final List<String> outputs;
   private final List<NodeProto> nodes;
   private final Map<String, HostTensor> initializers;
+  private final Map<String, FunctionProto> functions;
   private final long opset;
 
   /**
@@ -64,11 +58,20 @@ public final class OnnxModel {
     }
   }
 
-  private OnnxModel(GraphProto graph, long opset) {
-    this.opset = opset;
+  private OnnxModel(ModelProto model) {
+    var graph = model.getGraph();
+    this.opset =
+        model.getOpsetImportList().stream()
+            .filter(each -> NodeRunner.DOMAINS.contains(each.getDomain()))
+            .mapToLong(OperatorSetIdProto::getVersion)
+            .max()
+            .orElse(1);
+    this.functions = new LinkedHashMap<>();
+    model
+        .getFunctionsList()
+        .forEach(each -> functions.put(NodeRunner.key(each.getDomain(), each.getName()), each));
     this.nodes = graph.getNodeList();
-    this.initializers = new LinkedHashMap<>();
-    graph.getInitializerList().forEach(each -> initializers.put(each.getName(), read(each)));
+    this.initializers = initializers(graph);
     this.inputs =
         graph.getInputList().stream()
             .filter(each -> !initializers.containsKey(each.getName()))
@@ -97,13 +100,14 @@ public final class OnnxModel {
           "the file of %d bytes is not an ONNX model: it has no graph with outputs"
               .formatted(file.length));
     }
-    long opset =
-        model.getOpsetImportList().stream()
-            .filter(each -> DOMAINS.contains(each.getDomain()))
-            .mapToLong(each -> each.getVersion())
-            .max()
-            .orElse(1);
-    return new OnnxModel(model.getGraph(), opset);
+    return new OnnxModel(model);
+  }
+
+  /** Returns the constants of a graph by name. */
+  static Map<String, HostTensor> initializers(GraphProto graph) {
+    var read = new LinkedHashMap<String, HostTensor>();
+    graph.getInitializerList().forEach(each -> read.put(each.getName(), read(each)));
+    return read;
   }
 
   private static HostTensor read(TensorProto initializer) {
@@ -149,7 +153,8 @@ public final class OnnxModel {
       for (var name : node.getInputList()) {
         if (!name.isEmpty() && !known.contains(name)) {
           throw new OnnxException.Malformed(
-              "%s reads \"%s\", which no earlier node computes".formatted(label(node), name));
+              "%s reads \"%s\", which no earlier node computes"
+                  .formatted(NodeRunner.label(node), name));
         }
       }
       known.addAll(node.getOutputList());
@@ -162,24 +167,14 @@ public final class OnnxModel {
   }
 
   private void requireOperators() {
-    var missing =
-        nodes.stream()
-            .filter(node -> !isKnown(node))
-            .map(node -> label(node) + " is not supported")
-            .toList();
+    var missing = new ArrayList<String>();
+    NodeRunner.missing(nodes, functions, missing);
+    functions
+        .values()
+        .forEach(function -> NodeRunner.missing(function.getNodeList(), functions, missing));
     if (!missing.isEmpty()) {
       throw new OnnxException.Unsupported(missing);
     }
-  }
-
-  private static boolean isKnown(NodeProto node) {
-    return DOMAINS.contains(node.getDomain()) && Operators.find(node.getOpType()).isPresent();
-  }
-
-  private static String label(NodeProto node) {
-    var operator = node.getDomain().isEmpty() ? "" : node.getDomain() + ".";
-    var name = node.getName().isEmpty() ? "" : " \"%s\"".formatted(node.getName());
-    return "node%s of %s%s".formatted(name, operator, node.getOpType());
   }
 
   public List<Input> inputs() {
@@ -241,27 +236,7 @@ public final class OnnxModel {
 
   private void run(GraphBuilder graph, Map<String, Value> values) {
     initializers.forEach((name, tensor) -> values.put(name, graph.constant(tensor)));
-    for (var node : nodes) {
-      var given = new ArrayList<@Nullable Value>();
-      node.getInputList().forEach(name -> given.add(name.isEmpty() ? null : values.get(name)));
-      var results = run(node, new Node(graph, node, given, opset));
-      for (int i = 0; i < Math.min(results.size(), node.getOutputCount()); i++) {
-        values.put(node.getOutput(i), results.get(i));
-      }
-    }
-  }
-
-  private static List<Value> run(NodeProto node, Node call) {
-    try {
-      return Operators.find(node.getOpType()).orElseThrow().apply(call);
-    } catch (NotExpressible e) {
-      throw new OnnxException.Unsupported(
-          "%s requires %s, which the import does not support"
-              .formatted(label(node), e.getMessage()),
-          e);
-    } catch (OpException | IllegalArgumentException e) {
-      throw new OnnxException.Unsupported("%s: %s".formatted(label(node), e.getMessage()), e);
-    }
+    new NodeRunner(graph, opset, functions).run(nodes, values);
   }
 
   private void check(Map<String, TensorType> types) {
