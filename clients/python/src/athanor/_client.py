@@ -224,6 +224,60 @@ class Client(OpCaller[AnyTensor]):
         described = yield from self._core.pipeline(inputs, steps, targets, timeout)
         return self._results(described, targets)
 
+    # -- models
+
+    @method
+    def store_model(self, name: str, file: Bytes, *, timeout: float | None = None) -> Flow[dict[str, Any]]:
+        """Stores an ONNX model, or replaces the model with this name.
+
+        Args:
+            name: letters, digits, periods, hyphens and underscores.
+            file: the bytes of an ONNX file with its weights.
+            timeout: seconds after which the call fails; the client's if None.
+
+        Returns:
+            The description of the model, as `models` lists it.
+
+        Raises:
+            AthanorError: if the file is no model, or has nodes that no op expresses, which `detail` names.
+        """
+        return self._core.store_model(name, file, timeout)
+
+    @method
+    def models(self) -> Flow[list[dict[str, Any]]]:
+        """Returns the descriptions of the stored models: their inputs, outputs and versions."""
+        return self._core.models()
+
+    @method
+    def run_model(
+        self,
+        name: str,
+        inputs: Mapping[str, AnyTensor | Array],
+        outputs: Sequence[str] | Mapping[str, AnyTensor | None],
+        *,
+        timeout: float | None = None,
+    ) -> Flow[dict[str, AnyTensor]]:
+        """Runs a stored model in one request.
+
+        Args:
+            name: the model's name.
+            inputs: tensors and arrays by the model's inputs. Arrays travel as base64: upload large ones.
+            outputs: the outputs to keep on the device, or a mapping from outputs to tensors to write to (None: a
+                new tensor).
+            timeout: seconds after which the call fails; the client's if None.
+
+        Raises:
+            AthanorError: if there is no such model, or the inputs do not suit it.
+        """
+        targets = dict(outputs) if isinstance(outputs, Mapping) else dict.fromkeys(outputs)
+        described = yield from self._core.run_model(name, inputs, targets, timeout)
+        return self._results(described, targets)
+
+    @method
+    def delete_model(self, name: str) -> Flow[None]:
+        """Deletes a model and its weights."""
+        return self._core.delete_model(name)
+
     # -- the service
 
     @method

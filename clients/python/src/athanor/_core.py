@@ -291,10 +291,7 @@ class Core(Caller):
         body = {
             "inputs": given,
             "steps": [_json_step(step, given) for step in steps],
-            "outputs": {
-                name: {"into": target.handle} if target else {"as": "handle"}
-                for name, target in targets.items()
-            },
+            "outputs": _json_targets(targets),
         }
         answer = yield from self.call(
             "POST",
@@ -302,6 +299,47 @@ class Core(Caller):
             parts=[memoryview(json.dumps(body).encode())],
             headers={"Content-Type": JSON} | ({"Idempotency-Key": uuid.uuid4().hex} if targets else {}),
             timeout=timeout,
+        )
+        described: dict[str, Description] = answer.json()["outputs"]
+        return described
+
+    # -- models
+
+    def store_model(self, name: str, file: Bytes, timeout: float | None) -> Flow[Description]:
+        answer = yield from self.call(
+            "PUT",
+            _model(name),
+            parts=[memoryview(file)],
+            headers={"Content-Type": "application/onnx"},
+            timeout=timeout,
+        )
+        described: Description = answer.json()
+        return described
+
+    def models(self) -> Flow[list[Description]]:
+        described: list[Description] = (yield from self.call("GET", "/models")).json()["models"]
+        return described
+
+    def delete_model(self, name: str) -> Flow[None]:
+        yield from self.call("DELETE", _model(name))
+
+    def run_model(
+        self,
+        name: str,
+        inputs: Mapping[str, BaseTensor | Array],
+        targets: Mapping[str, BaseTensor | None],
+        timeout: float | None,
+    ) -> Flow[dict[str, Description]]:
+        """Runs a model; returns the descriptions of the outputs, which stay on the device."""
+        given = {key: _json_tensor(one) for key, one in inputs.items()}
+        body = {"inputs": given, "outputs": _json_targets(targets)}
+        answer = yield from self.call(
+            "POST",
+            _model(name) + "/run",
+            parts=[memoryview(json.dumps(body).encode())],
+            headers={"Content-Type": JSON},
+            timeout=timeout,
+            repeatable=all(target is None for target in targets.values()),
         )
         described: dict[str, Description] = answer.json()["outputs"]
         return described
@@ -359,6 +397,16 @@ def _json_tensor(value: BaseTensor | Array) -> Mapping[str, object]:
         return {"handle": value.handle}
     host = to_host(value)
     return {"dtype": host.dtype, "shape": host.shape, "base64": base64.b64encode(host.data).decode()}
+
+
+def _json_targets(targets: Mapping[str, BaseTensor | None]) -> Mapping[str, object]:
+    return {
+        name: {"into": target.handle} if target else {"as": "handle"} for name, target in targets.items()
+    }
+
+
+def _model(name: str) -> str:
+    return f"/models/{quote(name, safe='')}"
 
 
 def _json_step(step: Step, given: dict[str, Mapping[str, object]]) -> Mapping[str, object]:
