@@ -218,11 +218,12 @@ public final class Sets implements AutoCloseable {
     var type = output.type();
     var at = Objects.requireNonNull(sampled.get(name));
     var is = new double[at.length];
-    var element = MemorySegment.ofArray(new byte[type.dtype().bytes()]);
+    var dtype = type.dtype();
+    var block = MemorySegment.ofArray(new byte[dtype.bytes()]);
     for (int i = 0; i < at.length; i++) {
-      stream.download(output.buffer(), at[i] * type.dtype().bytes(), element);
+      stream.download(output.buffer(), at[i] / dtype.blockElements() * dtype.bytes(), block);
       stream.synchronize();
-      is[i] = type.dtype().read(element, 0);
+      is[i] = dtype.read(block, at[i] % dtype.blockElements());
     }
     Tolerance tolerance =
         problem.op().tolerance(name, type.dtype(), problem.inputs(), problem.attributes());

@@ -28,14 +28,19 @@ record Differences(int first, int count) {
     return new Differences(first, count);
   }
 
-  /** Returns the elements that still contain poison and differ from the reference. */
+  /**
+   * Returns the elements that still contain poison, as does their whole block, and differ from the
+   * reference.
+   */
   static Differences unwritten(HostTensor result, double[] expected) {
-    int bytes = result.type().dtype().bytes();
+    var dtype = result.type().dtype();
+    int bytes = dtype.bytes();
     return of(
         expected.length,
         i -> {
+          long start = (long) i / dtype.blockElements() * bytes;
           for (int b = 0; b < bytes; b++) {
-            if (result.data().get(ValueLayout.JAVA_BYTE, (long) i * bytes + b) != Guarded.POISON) {
+            if (result.data().get(ValueLayout.JAVA_BYTE, start + b) != Guarded.POISON) {
               return false;
             }
           }

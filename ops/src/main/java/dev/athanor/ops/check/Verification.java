@@ -313,13 +313,17 @@ public final class Verification {
     double error = tolerance.error(result, expected);
     if (written.overrun().isPresent()) {
       long at = written.overrun().getAsLong();
+      var dtype = tensor.type().dtype();
       return failed(
           error,
           limit,
           Check.Kind.OVERRUN,
           "%s was written beyond its end: byte %d after the last of its %d elements, where element %d would be"
               .formatted(
-                  name, at, expected.length, expected.length + at / tensor.type().dtype().bytes()));
+                  name,
+                  at,
+                  expected.length,
+                  expected.length + at / dtype.bytes() * dtype.blockElements()));
     }
     var unwritten = Differences.unwritten(tensor, expected);
     if (unwritten.count() > 0) {
