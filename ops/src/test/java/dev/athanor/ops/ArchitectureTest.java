@@ -60,7 +60,7 @@ class ArchitectureTest {
           entry("reduce", Set.of("reference", "cost", "map", "expression", "move")),
           entry("rank", Set.of("reference", "cost", "map", "move")),
           entry("optimizer", Set.of("reference", "cost", "map")),
-          entry("quant", Set.of("reference", "cost")),
+          entry("quant", Set.of("reference", "cost", "map")),
           entry("linear", Set.of("reference", "tile")),
           entry("linear.simt", Set.of("reference", "cost", "tile", "linear")),
           entry("linear.gemv", Set.of("reference", "cost", "tile", "linear", "move")),

@@ -13,7 +13,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
-import dev.athanor.ops.quant.QuantizeInt8;
+import dev.athanor.ops.quant.QuantizeOp;
 import dev.athanor.testing.TestTier;
 import java.util.HashMap;
 import java.util.List;
@@ -180,7 +180,7 @@ class QkvTest {
             new QkvProject(true),
             new MatmulInt4(),
             new MatmulGguf(),
-            new QuantizeInt8())) {
+            QuantizeOp.int8())) {
       var problem = op.cases(new Random(3), true).getFirst();
       for (var plan :
           op.plans(

@@ -11,7 +11,7 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.quant.Dequantize;
-import dev.athanor.ops.quant.QuantizeInt8;
+import dev.athanor.ops.quant.QuantizeOp;
 import java.util.HashMap;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -240,7 +240,7 @@ class QuantPlannerTest {
         OpException.UnknownField.class,
         "zeros require u32 x, got i8");
     assertRejected(
-        new QuantizeInt8(),
+        QuantizeOp.int8(),
         Map.of("x", TensorType.of(DType.F32)),
         Map.of("per", "row"),
         OpException.ShapeMismatch.class,
