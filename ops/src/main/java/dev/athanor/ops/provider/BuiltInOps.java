@@ -37,6 +37,7 @@ import dev.athanor.ops.move.TriangleOp;
 import dev.athanor.ops.move.UpdateOp;
 import dev.athanor.ops.optimizer.AdamW;
 import dev.athanor.ops.quant.Dequantize;
+import dev.athanor.ops.quant.QuantizeBlocks;
 import dev.athanor.ops.quant.QuantizeOp;
 import dev.athanor.ops.rank.RankOps;
 import dev.athanor.ops.recurrence.CausalConvolutionOp;
@@ -72,7 +73,7 @@ public final class BuiltInOps implements OpProvider {
           new QkvProject(true));
 
   private static final List<Op> QUANT =
-      List.of(new Dequantize(), QuantizeOp.int8(), QuantizeOp.fp8());
+      List.of(new Dequantize(), QuantizeOp.int8(), QuantizeOp.fp8(), new QuantizeBlocks());
 
   private static final List<Op> ATTENTION =
       List.of(new Attention(), new AttentionBackward(), new AttentionDecode(), new CacheAppend());

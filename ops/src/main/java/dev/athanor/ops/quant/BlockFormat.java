@@ -16,9 +16,9 @@ import java.util.Set;
 import java.util.function.UnaryOperator;
 
 /**
- * Decodes blocks of GGML and NF4 to numbers in registers. If a byte holds the nibbles of two
- * distant weights, both are decoded together, so that no byte is read twice. A part of a block
- * therefore consists of one or two runs of weights.
+ * Decodes blocks of GGML and NF4 to numbers in registers; {@link BlockEncoder} is the inverse. If a
+ * byte holds the nibbles of two distant weights, both are decoded together, so that no byte is read
+ * twice. A part of a block therefore consists of one or two runs of weights.
  */
 public final class BlockFormat {
 
@@ -130,22 +130,22 @@ public final class BlockFormat {
     var within = part.rem(perGroup(dtype, length)).times(length);
     return switch (dtype) {
       case Q4_0 -> {
-        var quants = block.words(within, length, 2, length);
+        var quants = block.words(within, length, layout().quants(), length);
         var low = bytes(map(quants, Quants::low), 8);
         var high = bytes(map(quants, Quants::high), 8);
         yield pair(first, low, high, block.half(k.integer(0), 0), Optional.empty());
       }
       case Q4_1 -> {
-        var quants = block.words(within, length, 4, length);
-        var least = block.half(k.integer(0), 2);
+        var quants = block.words(within, length, layout().quants(), length);
+        var least = block.half(k.integer(0), layout().minimum());
         var scale = block.half(k.integer(0), 0);
         var low = bytes(map(quants, Quants::low), 0);
         var high = bytes(map(quants, Quants::high), 0);
         yield pair(first, low, high, scale, Optional.of(offset(scale, least)));
       }
       case Q5_0 -> {
-        var high = block.words(k.integer(0), 16, 2, 4).getFirst();
-        var quants = block.words(within, length, 6, length);
+        var high = block.words(k.integer(0), 16, layout().fifths(), 4).getFirst();
+        var quants = block.words(within, length, layout().quants(), length);
         var fifthsOfFirst = high.shr(within);
         var fifthsOfSecond = high.shr(within.plus(16));
         var firsts = Quants.bytes(k, fives(quants, 0, fifthsOfFirst), 16);
@@ -153,7 +153,7 @@ public final class BlockFormat {
         yield pair(first, firsts, seconds, block.half(k.integer(0), 0), Optional.empty());
       }
       case Q8_0 -> {
-        var quants = block.words(within, length, 2, length);
+        var quants = block.words(within, length, layout().quants(), length);
         // with the sign bit flipped, signed bytes are unsigned bytes with a bias of 128
         var turned = quants.stream().map(w -> w.xor(k.integer(0x80808080))).toList();
         yield List.of(
@@ -201,7 +201,10 @@ public final class BlockFormat {
         yield runs;
       }
       case IQ4_NL ->
-          entries(first, block.words(within, length, 2, length), block.half(k.integer(0), 0));
+          entries(
+              first,
+              block.words(within, length, layout().quants(), length),
+              block.half(k.integer(0), 0));
       case IQ4_XS -> {
         var quants = block.words(group.times(16).plus(within), length, 8, length);
         var head = block.words(k.integer(0), 8, 0, 8);
@@ -213,8 +216,8 @@ public final class BlockFormat {
       case MXFP4 ->
           entries(
               first,
-              block.words(within, length, 1, length),
-              halved(block.unsignedByte(k.integer(0), 0)));
+              block.words(within, length, layout().quants(), length),
+              halved(k, block.unsignedByte(k.integer(0), 0)));
       case NF4 -> {
         var entries = table.orElseThrow();
         var values = new ArrayList<Real>();
@@ -228,6 +231,10 @@ public final class BlockFormat {
       }
       default -> throw new IllegalArgumentException(dtype.text() + " is not a block format");
     };
+  }
+
+  private BlockLayout layout() {
+    return BlockLayout.of(dtype);
   }
 
   /**
@@ -293,7 +300,7 @@ public final class BlockFormat {
   }
 
   /** Returns 2^(exponent - 128), which is subnormal for the exponents 0 and 1. */
-  private Real halved(Int exponent) {
+  static Real halved(KernelBuilder k, Int exponent) {
     var subnormal = k.integer(0x00200000).shl(exponent);
     var bits = subnormal.where(exponent.lt(2), exponent.plus(-1).shl(23));
     return (Real) bits.value().as(Type.F32);
