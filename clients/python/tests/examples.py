@@ -27,7 +27,7 @@ class Raw:
 @dataclass(frozen=True)
 class Example:
     inputs: tuple[Values | Raw | list[Values], ...]
-    expected: tuple[Values | None, ...]
+    expected: tuple[Values | Raw | None, ...]
     attributes: dict[str, Any] = field(default_factory=dict)
     tolerance: float = 1e-5
 
@@ -110,6 +110,9 @@ def examples() -> dict[str, Example]:
     blocks = RANDOM.integers(-9, 9, (4, 32)).astype(np.int8)
     q8_0 = b"".join(F16(0.5).tobytes() + row.tobytes() for row in blocks)
     r = random(2, 32)
+    top = np.where(np.arange(32) == 0, np.int8(127), blocks)
+    top_q8_0 = b"".join(F16(0.5).tobytes() + row.tobytes() for row in top)
+    e4m3 = Raw(bytes((0x7E, 0xF6, 0, 0x38)), "e4m3", (4,))
     per_tensor = np.abs(x).max() / 127
     groups = random(2, a.shape[1], 4)
 
@@ -166,6 +169,8 @@ def examples() -> dict[str, Example]:
         "qkv_project_int8": Example(
             (half, wide, wide, wide, scale, scale, scale), (half.astype(F32) @ wide * scale,) * 3, {}, 0.1
         ),
+        "quantize": Example((top * F32(0.5),), (Raw(top_q8_0, "q8_0", (4, 32)),)),
+        "quantize_fp8": Example((np.array([448, -224, 0, 1], F32),), (e4m3, F32(1)), {}, 0),
         "quantize_int8": Example((x,), (np.rint(x / per_tensor), per_tensor), {}, 1e-6),
         "reduce": Example((x,), (x.mean(0),), {"kind": "mean", "axis": 0}),
         "relu": Example((x,), (np.maximum(x, 0),), {}, 0),

@@ -5,7 +5,7 @@ const USUAL = {B: 1, Hq: 4, Hkv: 2, Sq: 16, Sk: 16, S: 16, P: 16, D: 64, Dv: 64,
 const OTHERWISE = 8;
 
 /** Default extents of single ops. */
-const OF_OP = {'gather-nd': {K: 1}, 'rms-norm-rope': {N: 256}, 'scatter-nd': {K: 1}};
+const OF_OP = {'gather-nd': {K: 1}, quantize: {N: 32}, 'rms-norm-rope': {N: 256}, 'scatter-nd': {K: 1}};
 
 /** In K/8 and [K/groupSize, N], the extent must be a multiple of the divisor. */
 const DIVIDED = 128;

@@ -40,6 +40,8 @@ class BatchedTest {
         "swiglu | gate=f16[3,40] up=f16[3,40] | gate up",
         "attention | q=f32[3,2,17,16] k=f32[3,2,20,16] v=f32[3,2,20,16] | q k v",
         "attention | q=f16[3,2,33,32] k=f16[3,1,33,32] v=f16[3,1,33,32] causal=true | q k v",
+        "quantize | x=bf16[3,64] format=q4_1 | x",
+        "quantize-fp8 | x=f16[3,2,200] per=group | x",
         "quantize-int8 | x=f16[3,64] per=row | x",
         "reduce | x=f32[3,100] | x",
         "argmax | x=f32[3,100] | x"
