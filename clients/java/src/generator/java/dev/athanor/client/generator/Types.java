@@ -35,6 +35,10 @@ final class Types {
   static final TypeVariableName T = TypeVariableName.get("T");
 
   private static final ClassName DTYPE = ClassName.get(CLIENT, "DType");
+
+  /** Every choice of dtypes has one of these. */
+  private static final Set<String> COMMON_DTYPES = Set.of("f32", "i32", "e4m3", "q8_0");
+
   private static final ClassName FUTURE =
       ClassName.get("java.util.concurrent", "CompletableFuture");
 
@@ -59,7 +63,7 @@ final class Types {
         list(attribute, "choices").stream()
             .map(JsonNode::asString)
             .collect(Collectors.toCollection(LinkedHashSet::new));
-    if (values.contains("f32") || values.contains("i32")) {
+    if (values.stream().anyMatch(COMMON_DTYPES::contains)) {
       return DTYPE;
     }
     var name = capital(name(attribute));
