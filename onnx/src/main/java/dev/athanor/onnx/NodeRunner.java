@@ -29,7 +29,11 @@ import org.jspecify.annotations.Nullable;
 record NodeRunner(GraphBuilder graph, long opset, Map<String, FunctionProto> functions) {
 
   /** The names of the domain of the standard operators. */
-  static final Set<String> DOMAINS = Set.of("", "ai.onnx");
+  static final Set<String> STANDARD = Set.of("", "ai.onnx");
+
+  /** The domains of all operators, whose names differ. */
+  private static final Set<String> DOMAINS =
+      Set.of("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview.training");
 
   private static final String IF = "If";
 
@@ -67,7 +71,7 @@ record NodeRunner(GraphBuilder graph, long opset, Map<String, FunctionProto> fun
   }
 
   private static boolean isIf(NodeProto node) {
-    return DOMAINS.contains(node.getDomain()) && node.getOpType().equals(IF);
+    return STANDARD.contains(node.getDomain()) && node.getOpType().equals(IF);
   }
 
   private static GraphProto attribute(NodeProto node, String name) {
@@ -116,7 +120,10 @@ record NodeRunner(GraphBuilder graph, long opset, Map<String, FunctionProto> fun
           "%s requires %s, which the import does not support"
               .formatted(label(node), e.getMessage()),
           e);
-    } catch (OpException | IllegalArgumentException e) {
+    } catch (OpException
+        | IllegalArgumentException
+        | IndexOutOfBoundsException
+        | ArithmeticException e) {
       throw new OnnxException.Unsupported("%s: %s".formatted(label(node), e.getMessage()), e);
     }
   }

@@ -62,7 +62,7 @@ public final class OnnxModel {
     var graph = model.getGraph();
     this.opset =
         model.getOpsetImportList().stream()
-            .filter(each -> NodeRunner.DOMAINS.contains(each.getDomain()))
+            .filter(each -> NodeRunner.STANDARD.contains(each.getDomain()))
             .mapToLong(OperatorSetIdProto::getVersion)
             .max()
             .orElse(1);

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.LongStream;
 
 /**
  * A tensor of a graph that is being built.
@@ -32,7 +33,7 @@ public record Value(String source, TensorType type, Optional<HostTensor> constan
 
   /** Returns an extent; negative indices count from the last. */
   public long extent(int index) {
-    return type.shape().extent(index);
+    return type.shape().extent(axis(index));
   }
 
   public long elements() {
@@ -46,6 +47,11 @@ public record Value(String source, TensorType type, Optional<HostTensor> constan
           "axis %d is not a dimension of %s".formatted(index, shape()));
     }
     return (int) (index < 0 ? index + rank() : index);
+  }
+
+  /** Returns the indices of the dimensions from {@code first} on. */
+  public List<Long> axesFrom(int first) {
+    return LongStream.range(first, rank()).boxed().toList();
   }
 
   /**
@@ -76,10 +82,29 @@ public record Value(String source, TensorType type, Optional<HostTensor> constan
     return reshape(Arrays.stream(extents).boxed().toList());
   }
 
+  /** Returns the value with the dimensions from {@code first} on as one. */
+  public Value flattenFrom(int first) {
+    if (first > rank()) {
+      throw new IllegalArgumentException(
+          "%s must have at least %d dimensions".formatted(shape(), first));
+    }
+    var extents = new ArrayList<>(shape().extents().subList(0, first));
+    long inner = 1;
+    for (long extent : shape().extents().subList(first, rank())) {
+      inner *= extent;
+    }
+    extents.add(inner);
+    return reshape(extents);
+  }
+
   /** Returns the value with extents of 1 before the given dimensions of the result. */
   public Value unsqueeze(List<Long> axes) {
     int rank = rank() + axes.size();
     var added = axes.stream().map(axis -> axis < 0 ? axis + rank : axis).toList();
+    if (added.stream().filter(axis -> axis >= 0 && axis < rank).distinct().count() < axes.size()) {
+      throw new IllegalArgumentException(
+          "axes %s are not distinct dimensions of a shape of %d".formatted(axes, rank));
+    }
     var extents = new ArrayList<Long>();
     var own = shape().extents().iterator();
     for (long i = 0; i < rank; i++) {

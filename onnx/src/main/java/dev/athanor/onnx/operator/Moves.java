@@ -171,7 +171,7 @@ final class Moves {
     return expanded(node, node.constant(value).reshape(), required(node, 0));
   }
 
-  private static Value expanded(Node node, Value x, List<Long> extents) {
+  static Value expanded(Node node, Value x, List<Long> extents) {
     return x.shape().extents().equals(extents)
         ? x
         : node.one("expand", Map.of("shape", extents), x);

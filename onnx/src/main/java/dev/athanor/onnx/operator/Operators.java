@@ -11,7 +11,14 @@ public final class Operators {
   private static final Map<String, Operator> ALL = new HashMap<>();
 
   static {
-    for (var family : List.of(Elementwise.OPERATORS, Moves.OPERATORS)) {
+    for (var family :
+        List.of(
+            Elementwise.OPERATORS,
+            Moves.OPERATORS,
+            Reductions.OPERATORS,
+            Normalizations.OPERATORS,
+            Losses.OPERATORS,
+            Optimizers.OPERATORS)) {
       ALL.putAll(family);
     }
   }
