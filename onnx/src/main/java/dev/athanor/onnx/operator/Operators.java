@@ -18,7 +18,10 @@ public final class Operators {
             Reductions.OPERATORS,
             Normalizations.OPERATORS,
             Losses.OPERATORS,
-            Optimizers.OPERATORS)) {
+            Optimizers.OPERATORS,
+            Windows.OPERATORS,
+            Pools.OPERATORS,
+            Resizing.OPERATORS)) {
       ALL.putAll(family);
     }
   }
