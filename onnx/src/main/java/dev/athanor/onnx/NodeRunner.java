@@ -33,7 +33,7 @@ record NodeRunner(GraphBuilder graph, long opset, Map<String, FunctionProto> fun
 
   /** The domains of all operators, whose names differ. */
   private static final Set<String> DOMAINS =
-      Set.of("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview.training");
+      Set.of("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training");
 
   private static final String IF = "If";
 

@@ -21,7 +21,10 @@ public final class Operators {
             Optimizers.OPERATORS,
             Windows.OPERATORS,
             Pools.OPERATORS,
-            Resizing.OPERATORS)) {
+            Resizing.OPERATORS,
+            Products.OPERATORS,
+            Attentions.OPERATORS,
+            Quantization.OPERATORS)) {
       ALL.putAll(family);
     }
   }
