@@ -149,10 +149,7 @@ record Einsum(Value value, String labels) {
             Map.of("transposeA", transposeA, "transposeB", transposeB),
             a.matrices(node, batch, transposeA ? contracted : rows, transposeA ? rows : contracted),
             b.matrices(
-                node,
-                batch,
-                transposeB ? columns : contracted,
-                transposeB ? contracted : columns));
+                node, batch, transposeB ? columns : contracted, transposeB ? contracted : columns));
     var extents = a.extents(batch + rows);
     extents.addAll(b.extents(columns));
     return new Einsum(y.reshape(extents), batch + rows + columns);
