@@ -97,6 +97,8 @@ def examples() -> dict[str, Example]:
         RANDOM.integers(-9, 9, (3, 16)).astype(np.int8),
         RANDOM.integers(-9, 9, (16, 4)).astype(np.int8),
     )
+    # e2m1 numbers 1 and 2 in turn, with the scale 2
+    fp4 = half.astype(F32) @ np.tile(np.array([2, 4], F32), (3, 16)).T
     wide = RANDOM.integers(-9, 9, (32, 3)).astype(np.int8)
     scale = np.float32(0.25)
     q, k, w = random(1, 2, 3, 8), random(1, 2, 3, 8), random(1, 2, 3, 8)
@@ -157,6 +159,12 @@ def examples() -> dict[str, Example]:
         ),
         "matmul": Example((a, b, b[0]), (np.maximum(a @ b + b[0], 0),), {"activation": "relu"}),
         "matmul_backward": Example((grad, a, b), (grad @ b.T, a.T @ grad)),
+        "matmul_fp4": Example(
+            (half, np.full((3, 16), 0x42, np.uint8), np.full((3, 1), 128, np.uint8)),
+            (fp4,),
+            {"out_dtype": "f32"},
+            0.02,
+        ),
         "matmul_gguf": Example((r, Raw(q8_0, "q8_0", (4, 32))), (r @ (blocks * F32(0.5)).T,), {}, 0.1),
         "matmul_int4": Example((half, packed, scales), (qkv,), {"group_size": 32, "out_dtype": "f32"}, 0.02),
         "matmul_int8": Example(

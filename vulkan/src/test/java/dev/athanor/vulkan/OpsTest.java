@@ -31,6 +31,7 @@ class OpsTest {
           "layer-norm-linear",
           "matmul",
           "matmul-backward",
+          "matmul-fp4",
           "matmul-gguf",
           "matmul-int4",
           "qkv-project-int4",

@@ -202,6 +202,15 @@ class OperationsTest {
           near(result.db(), 1, 3, 2, 4);
         });
     EXAMPLES.put(
+        "matmul-fp4",
+        o -> {
+          var weights = new byte[16];
+          Arrays.fill(weights, (byte) 0x22); // twice the e2m1 number 1
+          var scales = HostTensor.of(DType.U8, new byte[] {(byte) 128}, 1, 1); // 2^1
+          near(
+              o.matmulFp4(halves(ONE, 1, 32), HostTensor.of(DType.U8, weights, 1, 16), scales), 64);
+        });
+    EXAMPLES.put(
         "matmul-gguf",
         o -> {
           var block = new byte[34];

@@ -18,6 +18,7 @@ import dev.athanor.ops.linear.dense.MatmulBackward;
 import dev.athanor.ops.linear.dense.MatmulFp8;
 import dev.athanor.ops.linear.dense.MatmulInt8;
 import dev.athanor.ops.linear.gemv.Gemv;
+import dev.athanor.ops.linear.quantized.MatmulFp4;
 import dev.athanor.ops.linear.quantized.MatmulGguf;
 import dev.athanor.ops.linear.quantized.MatmulInt4;
 import dev.athanor.ops.linear.quantized.QkvProject;
@@ -69,6 +70,7 @@ public final class BuiltInOps implements OpProvider {
           new LayerNormLinear(),
           new MatmulGguf(),
           new MatmulInt4(),
+          new MatmulFp4(),
           new QkvProject(false),
           new QkvProject(true));
 

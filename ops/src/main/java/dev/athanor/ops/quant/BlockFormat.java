@@ -217,7 +217,7 @@ public final class BlockFormat {
           entries(
               first,
               block.words(within, length, layout().quants(), length),
-              halved(k, block.unsignedByte(k.integer(0), 0)));
+              Quants.halvedPower(k, block.unsignedByte(k.integer(0), 0)));
       case NF4 -> {
         var entries = table.orElseThrow();
         var values = new ArrayList<Real>();
@@ -297,13 +297,6 @@ public final class BlockFormat {
         Quants.everySecond(k, selected, 1),
         scale,
         Optional.empty());
-  }
-
-  /** Returns 2^(exponent - 128), which is subnormal for the exponents 0 and 1. */
-  static Real halved(KernelBuilder k, Int exponent) {
-    var subnormal = k.integer(0x00200000).shl(exponent);
-    var bits = subnormal.where(exponent.lt(2), exponent.plus(-1).shl(23));
-    return (Real) bits.value().as(Type.F32);
   }
 
   /** Moves bits 0 to 3 of a word to bit 4 of each of its four bytes. */

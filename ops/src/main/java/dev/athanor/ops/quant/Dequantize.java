@@ -5,6 +5,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
@@ -25,6 +26,7 @@ import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
 import dev.athanor.ops.reference.TensorReader;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -36,6 +38,10 @@ import java.util.stream.Stream;
 /** Converts quantized numbers to floating point. */
 public final class Dequantize implements SampledOp {
 
+  private static final String TENSOR_SCALE = "tensorScale";
+
+  private static final Set<DType> SCALES_OF_FP4 = EnumSet.of(DType.E4M3, DType.U8);
+
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "dequantize",
@@ -43,29 +49,41 @@ public final class Dequantize implements SampledOp {
           List.of(
               new Input(
                   "x",
-                  "[…x] or " + Int4Weights.ofLayouts("u32 ", "[N, K/8]", "[K/8, N]", "[K, N/8]"),
+                  "[…x] or "
+                      + Int4Weights.ofLayouts("u32 ", "[N, K/8]", "[K/8, N]", "[K, N/8]")
+                      + " or […x, K/2] with u8",
                   inputs(),
                   false,
                   "the quantized values, in the format of the dtype. i8: 8-bit integers. u32:"
-                      + " words of eight 4-bit weights, packed as for matmul-int4. q4_0 to mxfp4: GGML"
+                      + " words of eight 4-bit weights, packed as for matmul-int4. u8: two e2m1"
+                      + " weights per byte, as for matmul-fp4. q4_0 to mxfp4: GGML"
                       + " blocks. nf4: blocks of 64 values in 36 bytes: the f32 absmax, then the"
                       + " indices as packed by bitsandbytes, the first of two neighbors in the high"
                       + " nibble"),
               new Input(
                   "scale",
-                  "[] or […] or [K/groupSize, N] with u32",
-                  Int4Weights.SCALES,
+                  "[] or […] or [K/groupSize, N] with u32 or […x, K/16] with e4m3 or […x, K/32] with"
+                      + " u8",
+                  scales(),
                   true,
                   "scale factors. i8: required; one scale, or one per row in the shape of x"
                       + " without its last dimension. u32: required; one scale per group and"
-                      + " column. Rejected for block formats, which contain their scales"),
+                      + " column. u8: required; e4m3 scales of NVFP4, or u8 exponents of MXFP4."
+                      + " Rejected for block formats, which contain their scales"),
               new Input(
                   "zeros",
                   "[K/groupSize, N/8]",
                   Set.of(DType.U32),
                   true,
                   "packed zero points, only for u32 with layouts gptq and awq; if omitted, every"
-                      + " zero point is 8")),
+                      + " zero point is 8"),
+              Int4Weights.groupIndices(", only for u32"),
+              new Input(
+                  TENSOR_SCALE,
+                  "[]",
+                  Set.of(DType.F32),
+                  true,
+                  "scale of all weights, only for u8")),
           Stream.concat(
                   Int4Weights.ATTRIBUTES.stream(),
                   Stream.of(
@@ -75,17 +93,25 @@ public final class Dequantize implements SampledOp {
           List.of(
               Output.of(
                   "y",
-                  "[…x] or " + Int4Weights.ofLayouts("u32 ", "[N, K]", "[K, N]", "[K, N]"),
+                  "[…x] or "
+                      + Int4Weights.ofLayouts("u32 ", "[N, K]", "[K, N]", "[K, N]")
+                      + " or […x, K] with u8",
                   "outDtype",
                   "the dequantized values")),
           "i8: y = scale · x. u32: y = scale · (q − zero), or scale · q with layout"
-              + " k-packed. Blocks: as defined by GGML and bitsandbytes. Computed in f32, then"
+              + " k-packed. u8: y = tensorScale · scale · q. Blocks: as defined by GGML and bitsandbytes. Computed in f32, then"
               + " rounded to outDtype",
           "1 or 2 per element");
 
   private static Set<DType> inputs() {
-    var all = EnumSet.of(DType.I8, DType.U32, DType.NF4);
+    var all = EnumSet.of(DType.I8, DType.U8, DType.U32, DType.NF4);
     all.addAll(BlockFormat.GGML);
+    return all;
+  }
+
+  private static Set<DType> scales() {
+    var all = EnumSet.copyOf(Int4Weights.SCALES);
+    all.addAll(SCALES_OF_FP4);
     return all;
   }
 
@@ -104,6 +130,7 @@ public final class Dequantize implements SampledOp {
     return switch (x.dtype()) {
       case I8 -> int8(x, call.type("scale"), y);
       case U32 -> int4(weights(call, attributes), x, y);
+      case U8 -> fp4(call, x, y);
       default -> blocks(x, y);
     };
   }
@@ -112,10 +139,17 @@ public final class Dequantize implements SampledOp {
   private static BoundInputs bound(Map<String, TensorType> inputs, Attributes attributes) {
     Int4Weights.checkGroupSize(attributes);
     var format = Objects.requireNonNull(inputs.get("x")).dtype();
-    if (format != DType.U32 && inputs.containsKey("zeros")) {
-      throw new OpException.UnknownField("zeros", "zeros require u32 x, got " + format.text());
+    for (var name : List.of("zeros", Int4Weights.GROUP_INDICES)) {
+      if (format != DType.U32 && inputs.containsKey(name)) {
+        throw new OpException.UnknownField(
+            name, "%s require u32 x, got %s".formatted(name, format.text()));
+      }
     }
-    boolean hasScale = format == DType.I8 || format == DType.U32;
+    if (format != DType.U8 && inputs.containsKey(TENSOR_SCALE)) {
+      throw new OpException.UnknownField(
+          TENSOR_SCALE, "tensorScale requires u8 x, got " + format.text());
+    }
+    boolean hasScale = !format.isBlock();
     if (hasScale && !inputs.containsKey("scale")) {
       throw new OpException.MissingInput(
           "scale", "input \"scale\" is missing; it is required for %s x".formatted(format.text()));
@@ -123,6 +157,16 @@ public final class Dequantize implements SampledOp {
     if (!hasScale && inputs.containsKey("scale")) {
       throw new OpException.UnknownField(
           "scale", "%s blocks contain their scales; omit \"scale\"".formatted(format.text()));
+    }
+    var scale = inputs.get("scale");
+    if (scale != null && SCALES_OF_FP4.contains(scale.dtype()) != (format == DType.U8)) {
+      throw new OpException.UnsupportedDType(
+          "scale",
+          "scale is %s but x is %s; %s"
+              .formatted(
+                  scale.dtype().text(),
+                  format.text(),
+                  format == DType.U8 ? "it must be e4m3 or u8" : "it must be f32, f16 or bf16"));
     }
     return BoundInputs.of(DESCRIPTION, inputs, attributes);
   }
@@ -137,6 +181,20 @@ public final class Dequantize implements SampledOp {
     int threads = Checks.requireThreads("x", x, blocks * variant.threadsPerBlock());
     return new Problem(
         y, () -> step(variant, threads, Arguments.ofInputs("x").with("parts", threads)));
+  }
+
+  private static Problem fp4(BoundInputs call, TensorType x, TensorType y) {
+    var format = Fp4Format.of(call.dtype("scale"));
+    boolean factor = call.has(TENSOR_SCALE);
+    int threads = Checks.requireThreads("x", x, y.shape().elements() / Fp4Format.WORD);
+    var arguments = Arguments.ofInputs("x", "scale").with("threads", threads);
+    return new Problem(
+        y,
+        () ->
+            step(
+                new DequantizeVariant.Fp4(format, factor, y.dtype()),
+                threads,
+                factor ? arguments.inputs(TENSOR_SCALE) : arguments));
   }
 
   private static Problem int8(TensorType x, TensorType scale, TensorType y) {
@@ -171,14 +229,17 @@ public final class Dequantize implements SampledOp {
             .with("scales", Slot.input("scale"))
             .with("k", weights.k())
             .with("n", weights.n())
-            .with("group", weights.group());
+            .with(
+                weights.indexed()
+                    ? Arguments.ofInputs(Int4Weights.GROUP_INDICES).with("groups", weights.groups())
+                    : Arguments.NONE.with("group", weights.group()));
     if (weights.layout() == Int4Layout.K_PACKED) {
       int threads = Checks.requireThreads("x", x, x.shape().elements());
       return new Problem(
           y,
           () ->
               step(
-                  new DequantizeVariant.PackedAlongK(weights.scale(), out),
+                  new DequantizeVariant.PackedAlongK(weights.scale(), out, weights.indexed()),
                   threads,
                   arguments.with("threads", threads)));
     }
@@ -191,7 +252,13 @@ public final class Dequantize implements SampledOp {
         () ->
             step(
                 new DequantizeVariant.Columns(
-                    format, weights.scale(), out, weights.zeros(), weights.lessOne(), columns),
+                    format,
+                    weights.scale(),
+                    out,
+                    weights.zeros(),
+                    weights.lessOne(),
+                    weights.indexed(),
+                    columns),
                 threads,
                 (weights.zeros() ? arguments.inputs("zeros") : arguments)
                     .with("threads", threads)));
@@ -234,6 +301,14 @@ public final class Dequantize implements SampledOp {
                 x.elements(), i -> x.get(i) * scale.get(i / rowLength));
           }
           case U32 -> int4(inputs, attributes);
+          case U8 -> {
+            var scale = Objects.requireNonNull(inputs.get("scale"));
+            var format = Fp4Format.of(scale.type().dtype());
+            var weights = Objects.requireNonNull(inputs.get("x"));
+            var factor = inputs.get(TENSOR_SCALE);
+            yield ReferenceOutput.ofElements(
+                2 * x.elements(), i -> format.weight(weights, scale, factor, i));
+          }
           default -> ReferenceOutput.ofElements(x.elements(), x::get);
         });
   }
@@ -241,7 +316,6 @@ public final class Dequantize implements SampledOp {
   private static ReferenceOutput int4(Map<String, HostTensor> inputs, Attributes attributes) {
     var x = Objects.requireNonNull(inputs.get("x"));
     var scale = Objects.requireNonNull(inputs.get("scale"));
-    var zeros = inputs.get("zeros");
     var weights = weights(bound(HostTensor.types(inputs), attributes), attributes);
     boolean columnIsRow = weights.layout() == Int4Layout.K_PACKED;
     return ReferenceOutput.ofElements(
@@ -249,8 +323,19 @@ public final class Dequantize implements SampledOp {
         i -> {
           int row = (int) (columnIsRow ? i % weights.k() : i / weights.n());
           int column = (int) (columnIsRow ? i / weights.k() : i % weights.n());
-          return weights.weight(x, scale, zeros, row, column);
+          return weights.weight(x, scale, inputs, row, column);
         });
+  }
+
+  @Override
+  public Map<String, HostTensor> draw(
+      Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
+    var drawn = new HashMap<>(SampledOp.super.draw(inputs, attributes, draw));
+    Int4Weights.drawGroups(drawn, "scale", draw);
+    if (Objects.requireNonNull(inputs.get("x")).dtype() == DType.U8) {
+      Fp4Format.draw(drawn, "x", "scale", draw);
+    }
+    return drawn;
   }
 
   @Override

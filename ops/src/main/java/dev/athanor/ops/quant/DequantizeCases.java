@@ -34,6 +34,7 @@ final class DequantizeCases {
       all.blocks(out, quick);
       all.bytes(out, quick);
       all.words(out, quick);
+      all.fp4(out, quick);
     }
     return all.cases;
   }
@@ -61,6 +62,16 @@ final class DequantizeCases {
     add(out, Map.of(), Map.of("x", draw.bytes(), "scale", draw.scales(DType.F32)));
   }
 
+  private void fp4(DType out, boolean quick) {
+    for (var shape : quick ? new long[][] {{3, 64}} : new long[][] {{3, 96}, {2, 5, 32}, {640}}) {
+      add(out, Map.of(), draw.fp4("x", "scale", Fp4Format.NVFP4, shape));
+      add(out, Map.of(), draw.fp4("x", "scale", Fp4Format.MXFP4, shape));
+    }
+    var scaled = draw.fp4("x", "scale", Fp4Format.NVFP4, 7, 48);
+    scaled.put("tensorScale", draw.scales(DType.F32));
+    add(out, Map.of(), scaled);
+  }
+
   private void words(DType out, boolean quick) {
     // K, N, group
     var sizes =
@@ -81,11 +92,28 @@ final class DequantizeCases {
     for (var layout : Int4Layout.values()) {
       words(out, layout, 64, 24, 32, "", DType.F32);
       words(out, layout, 40, 8, 32, "", DType.BF16);
+      // the groups of rows are named, and some do not exist
+      var zeroFormat = layout == Int4Layout.K_PACKED ? "" : "plain";
+      words(out, layout, 72, 24, 32, zeroFormat, DType.F16, true);
+      words(out, layout, 40, 8, -1, zeroFormat, DType.F32, true);
     }
+    words(out, Int4Layout.GPTQ, 40, 13, 16, "", DType.BF16, true);
   }
 
   private void words(
       DType out, Int4Layout layout, int k, int n, int group, String zeroFormat, DType scale) {
+    words(out, layout, k, n, group, zeroFormat, scale, false);
+  }
+
+  private void words(
+      DType out,
+      Int4Layout layout,
+      int k,
+      int n,
+      int group,
+      String zeroFormat,
+      DType scale,
+      boolean indexed) {
     var attributes =
         new HashMap<String, Object>(Map.of("layout", layout.text(), "groupSize", group));
     var inputs = new HashMap<String, HostTensor>();
@@ -101,6 +129,9 @@ final class DequantizeCases {
     if (!zeroFormat.isEmpty()) {
       attributes.put("zeroFormat", zeroFormat);
       inputs.put("zeros", draw.words(groups, n / 8));
+    }
+    if (indexed) {
+      inputs.put(Int4Weights.GROUP_INDICES, draw.groupIndices(k, groups));
     }
     add(out, attributes, inputs);
   }

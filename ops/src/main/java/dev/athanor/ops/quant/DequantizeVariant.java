@@ -127,18 +127,60 @@ sealed interface DequantizeVariant extends Variant {
     }
   }
 
+  /**
+   * E2M1 weights: {@code x, scale, y, threads, [tensorScale]}. A thread decodes a word.
+   *
+   * @param factor whether there is a scale of the tensor
+   */
+  record Fp4(Fp4Format format, boolean factor, DType out) implements DequantizeVariant {
+
+    @Override
+    public String name() {
+      return "dequantize_%s_%s%s".formatted(format.text(), out.text(), factor ? "_scale" : "");
+    }
+
+    @Override
+    public void write(KernelBuilder k) {
+      var x = k.input("x", Type.U8);
+      var scales = k.input("scale", Type.U8);
+      var y = k.pointer("y", Problems.type(out));
+      var threads = k.integer("threads");
+      var tensorScale =
+          factor ? Optional.of(k.input("tensorScale", Type.F32)) : Optional.<GlobalPointer>empty();
+      k.when(
+          thread(k).lt(threads),
+          () -> {
+            var bits = scales.load(thread(k).div(format.group() / Fp4Format.WORD)).integer();
+            var scale = format.halfScale(k, bits);
+            var values = new ArrayList<Real>();
+            for (var q : Fp4Format.doubled(k, x.as(Type.U32).load(thread(k)).integer())) {
+              var weight = q.times(scale);
+              values.add(
+                  tensorScale
+                      .map(each -> weight.times(each.load(k.integer(0)).widen()))
+                      .orElse(weight));
+            }
+            store(y.plus(thread(k).wide().times(Fp4Format.WORD)), k.integer(0), values);
+          });
+    }
+  }
+
   private static String suffix(DType scale) {
     return scale == DType.F16 ? "" : "_s" + scale.text();
   }
 
   /**
-   * Words packed along K: {@code packed, scales, y, threads, k, n, group}. A thread decodes a word.
+   * Words packed along K: {@code packed, scales, y, threads, k, n} and those of {@link RowGroups}.
+   * A thread decodes a word.
+   *
+   * @param indexed whether an input names the group of each row
    */
-  record PackedAlongK(DType scale, DType out) implements DequantizeVariant {
+  record PackedAlongK(DType scale, DType out, boolean indexed) implements DequantizeVariant {
 
     @Override
     public String name() {
-      return "dequantize_int4_%s%s".formatted(out.text(), suffix(scale));
+      return "dequantize_int4_%s%s%s"
+          .formatted(out.text(), suffix(scale), indexed ? "_indexed" : "");
     }
 
     @Override
@@ -149,17 +191,18 @@ sealed interface DequantizeVariant extends Variant {
       var threads = k.integer("threads");
       var depth = k.integer("k");
       var n = k.integer("n");
-      var group = k.integer("group");
+      var groups = new RowGroups(k, indexed);
       k.when(
           thread(k).lt(threads),
           () -> {
             var words = depth.div(Int4Layout.WORD);
             var column = thread(k).div(words);
             var row = thread(k).minus(column.times(words)).times(Int4Layout.WORD);
-            var scale = scales.row(row.div(group), n).load(column).widen();
+            var factors = groups.ofRows(row, group -> scales.row(group, n).load(column).widen());
             var values = new ArrayList<Real>();
             for (var q : Quants.signedNibbles(k, packed.load(thread(k)).integer())) {
-              values.add(q.times(scale));
+              var factor = factors.get(indexed ? values.size() : 0);
+              values.add(factor.orZero().apply(q.times(factor.values())));
             }
             store(y.row(column, depth), row, values);
           });
@@ -167,8 +210,10 @@ sealed interface DequantizeVariant extends Variant {
   }
 
   /**
-   * Words of GPTQ or AWQ: {@code packed, scales, [zeros], y, threads, k, n, group}. A thread
-   * decodes some columns of eight rows.
+   * Words of GPTQ or AWQ: {@code packed, scales, [zeros], y, threads, k, n} and those of {@link
+   * RowGroups}. A thread decodes some columns of eight rows.
+   *
+   * @param indexed whether an input names the group of each row
    */
   record Columns(
       ColumnWeights.Format format,
@@ -176,17 +221,22 @@ sealed interface DequantizeVariant extends Variant {
       DType out,
       boolean zeros,
       boolean lessOne,
+      boolean indexed,
       int columns)
       implements DequantizeVariant {
 
+    /** The scales and zero points of some columns of a group. */
+    private record Group(List<Real> scales, List<Real> zeros) {}
+
     @Override
     public String name() {
-      return "dequantize_%s_%s%s%s_v%d"
+      return "dequantize_%s_%s%s%s%s_v%d"
           .formatted(
               Names.of(format),
               out.text(),
               zeros ? lessOne ? "_zeros1" : "_zeros" : "",
               suffix(scale),
+              indexed ? "_indexed" : "",
               columns);
     }
 
@@ -200,7 +250,7 @@ sealed interface DequantizeVariant extends Variant {
       var threads = k.integer("threads");
       var depth = k.integer("k");
       var n = k.integer("n");
-      var group = k.integer("group");
+      var rowGroups = new RowGroups(k, indexed);
       var weights = new ColumnWeights(k, format, packed, n);
       k.when(
           thread(k).lt(threads),
@@ -209,17 +259,22 @@ sealed interface DequantizeVariant extends Variant {
             var patchRow = thread(k).div(across);
             var column = thread(k).minus(patchRow.times(across)).times(columns);
             var row = patchRow.times(ColumnWeights.ROWS);
-            var ofGroup = row.div(group);
-            var factors = weights.scales(scales, ofGroup, column, columns);
-            var points =
-                zeroPoints
-                    .map(all -> weights.zeros(all, lessOne, ofGroup, column, columns))
-                    .orElseGet(() -> weights.middles(columns));
+            var groups =
+                rowGroups.ofRows(
+                    row,
+                    group ->
+                        new Group(
+                            weights.scales(scales, group, column, columns),
+                            zeroPoints
+                                .map(all -> weights.zeros(all, lessOne, group, column, columns))
+                                .orElseGet(() -> weights.middles(columns))));
             var patch = weights.patch(row, ColumnWeights.ROWS, column, columns, depth);
             for (int i = 0; i < ColumnWeights.ROWS; i++) {
+              var group = groups.get(indexed ? i : 0);
               var values = new ArrayList<Real>();
               for (int c = 0; c < columns; c++) {
-                values.add(patch.get(i, c).minus(points.get(c)).times(factors.get(c)));
+                var quant = patch.get(i, c).minus(group.values().zeros.get(c));
+                values.add(group.orZero().apply(quant.times(group.values().scales.get(c))));
               }
               store(y.row(row.plus(i), n), column, values);
             }

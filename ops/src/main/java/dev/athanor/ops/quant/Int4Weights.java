@@ -2,27 +2,43 @@ package dev.athanor.ops.quant;
 
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.problem.Checks;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A K x N matrix of 4-bit weights: weight {@code (k, n)} is {@code scales[k/group, n] · (q −
- * zero[k/group, n])}. The last group may be shorter.
+ * zero[k/group, n])}. The last group may be shorter. With {@code indexed}, an input names the group
+ * of each row, as for {@code g_idx} of GPTQ's act-order; weights of groups that do not exist are 0.
  *
  * @param group number of weights of a column that share a scale
  * @param scale dtype of the scales
  * @param zeros whether zero points are stored; otherwise they are 8 for GPTQ and AWQ
  * @param lessOne whether zero points are stored minus one
+ * @param indexed whether an input names the group of each row
  */
 public record Int4Weights(
-    Int4Layout layout, int k, int n, int group, DType scale, boolean zeros, boolean lessOne) {
+    Int4Layout layout,
+    int k,
+    int n,
+    int group,
+    DType scale,
+    boolean zeros,
+    boolean lessOne,
+    boolean indexed) {
+
+  /** The name of the input with the group of each row. */
+  public static final String GROUP_INDICES = "groupIndices";
 
   /** The dtypes of scales. */
   public static final Set<DType> SCALES = Set.of(DType.F16, DType.BF16, DType.F32);
@@ -58,6 +74,22 @@ public record Int4Weights(
                   + " nibble of 15 represents 16. This format cannot represent a zero point of 0;"
                   + " if a packer wraps it to 15, convert the zeros to plain. Default: less-one for"
                   + " gptq, plain for awq"));
+
+  /**
+   * Returns the input with the group of each row.
+   *
+   * @param condition of the input, as text
+   */
+  public static Input groupIndices(String condition) {
+    return new Input(
+        GROUP_INDICES,
+        "[K]",
+        Set.of(DType.I32),
+        true,
+        "group of each row k, such as g_idx of GPTQ%s; a row whose group does not exist yields"
+                .formatted(condition)
+            + " zeros. Default: k / groupSize");
+  }
 
   /** Returns the forms of a shape for the layouts, on a further condition. */
   static String ofLayouts(String condition, String kPacked, String gptq, String awq) {
@@ -124,7 +156,24 @@ public record Int4Weights(
               .formatted(name, packed.shape(), k));
     }
     return new Int4Weights(
-        layout, k, n, group(attributes, k), call.dtype(scales), zeros, zeros && lessOne);
+        layout,
+        k,
+        n,
+        group(attributes, k),
+        call.dtype(scales),
+        zeros,
+        zeros && lessOne,
+        call.has(GROUP_INDICES));
+  }
+
+  /** Replaces drawn groups of rows by those that have scales. */
+  public static void drawGroups(Map<String, HostTensor> drawn, String scales, Draw draw) {
+    drawn.computeIfPresent(
+        GROUP_INDICES,
+        (_, indices) -> {
+          var ofGroups = Objects.requireNonNull(drawn.get(scales)).type().shape();
+          return draw.integers(0, Math.max(1, ofGroups.extent(0)) - 1, indices.type());
+        });
   }
 
   /** Returns the requested layout; the default, also of ops without the attribute, is k-packed. */
@@ -138,24 +187,34 @@ public record Int4Weights(
     return group == k ? 31 : Integer.numberOfTrailingZeros(group);
   }
 
+  /** Returns the number of groups along K. */
   int groups() {
     return Math.ceilDiv(k, Math.max(1, group));
   }
 
-  /** Returns the columns of the weights in float64. */
+  /**
+   * Returns the columns of the weights in float64.
+   *
+   * @param inputs of the op, with zero points and the groups of rows under their names
+   */
   public Problems.Columns columns(
-      HostTensor packed, HostTensor scales, @Nullable HostTensor zeroPoints) {
+      HostTensor packed, HostTensor scales, Map<String, HostTensor> inputs) {
     return column ->
         IntStream.range(0, k)
-            .mapToDouble(row -> weight(packed, scales, zeroPoints, row, column))
+            .mapToDouble(row -> weight(packed, scales, inputs, row, column))
             .toArray();
   }
 
   /** Returns a weight in float64. */
   double weight(
-      HostTensor packed, HostTensor scales, @Nullable HostTensor zeroPoints, int row, int column) {
-    double scale = scales.get((long) (row / group) * n + column);
-    return scale * (quant(packed, row, column) - zero(zeroPoints, row / group, column));
+      HostTensor packed, HostTensor scales, Map<String, HostTensor> inputs, int row, int column) {
+    var indices = inputs.get(GROUP_INDICES);
+    int ofGroup = indices == null ? row / group : (int) indices.get(row);
+    if (ofGroup < 0 || ofGroup >= groups()) {
+      return 0;
+    }
+    double scale = scales.get((long) ofGroup * n + column);
+    return scale * (quant(packed, row, column) - zero(inputs.get("zeros"), ofGroup, column));
   }
 
   private int quant(HostTensor packed, int row, int column) {

@@ -97,6 +97,18 @@ public final class Quants {
     return values;
   }
 
+  /** Returns the selected entries in order. */
+  static List<Real> selected(KernelBuilder k, List<Int> selected) {
+    return bytes(k, selected, TABLE_BIAS);
+  }
+
+  /** Returns 2^(exponent - 128), which is subnormal for the exponents 0 and 1. */
+  static Real halvedPower(KernelBuilder k, Int exponent) {
+    var subnormal = k.integer(0x00200000).shl(exponent);
+    var bits = subnormal.where(exponent.lt(2), exponent.plus(-1).shl(23));
+    return (Real) bits.value().as(Type.F32);
+  }
+
   /** Returns unsigned byte {@code b} of a word. */
   static Real unsigned(KernelBuilder k, Int word, int b) {
     return raised(k, word, b).minus(BASE_VALUE);

@@ -16,17 +16,18 @@ import dev.athanor.ops.linear.dense.Matmul;
 import dev.athanor.ops.linear.quantized.ProjectionProblem.Projection;
 import dev.athanor.ops.move.Layout;
 import dev.athanor.ops.quant.Dequantize;
+import dev.athanor.ops.quant.Int4Weights;
+import dev.athanor.ops.tile.Epilogue;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.stream.Collectors;
 
 /**
  * Products with 4-bit weights by two ops: one decodes the weights to the workspace, the other
  * multiplies by them. For devices without tensor cores for the left matrix, whose kernels for both
- * at once would be slow and large.
+ * at once would be slow and large, and for rows whose groups are named by indices.
  */
 final class DecodedProjection {
   private static final Dequantize DECODE = new Dequantize();
@@ -73,25 +74,33 @@ final class DecodedProjection {
     if (!projection.zeros().isEmpty()) {
       names.put("zeros", projection.zeros());
     }
+    if (!projection.groupIndices().isEmpty()) {
+      names.put(Int4Weights.GROUP_INDICES, projection.groupIndices());
+    }
+    if (problem.epilogue().scale() == Epilogue.Scale.TENSOR) {
+      names.put("tensorScale", "scale");
+    }
     var given = new HashMap<String, Object>(Map.of("outDtype", problem.in().text()));
     for (var name : List.of("groupSize", "layout", "zeroFormat")) {
       if (attributes.has(name)) {
         given.put(name, Objects.requireNonNull(attributes.values().get(name)));
       }
     }
-    var plan =
-        plans(
-                DECODE,
-                names.entrySet().stream()
-                    .collect(Collectors.toMap(Map.Entry::getKey, e -> words(type(e.getValue())))),
-                given)
-            .getFirst();
+    var types = new HashMap<String, TensorType>();
+    names.forEach((name, input) -> types.put(name, type(input)));
+    // packed words may be declared as signed
+    for (var name : List.of("x", "zeros")) {
+      types.computeIfPresent(
+          name,
+          (_, type) -> type.dtype() == DType.I32 ? new TensorType(DType.U32, type.shape()) : type);
+    }
+    var plan = plans(DECODE, types, given).getFirst();
     var weights = new Slot.Workspace(end);
     var type = Objects.requireNonNull(plan.outputs().get("y"));
     end = Layout.aligned(end + type.bytes());
     bytes += plan.cost().bytes();
     decoded.put(projection, weights);
-    types.put(projection, type);
+    this.types.put(projection, type);
     for (var step : plan.steps()) {
       decoding.add(
           step.map(slot ->
@@ -103,11 +112,6 @@ final class DecodedProjection {
                 default -> slot;
               }));
     }
-  }
-
-  /** Returns the type that decoding requires for words, which may be declared as signed. */
-  private static TensorType words(TensorType type) {
-    return type.dtype() == DType.I32 ? new TensorType(DType.U32, type.shape()) : type;
   }
 
   private TensorType type(String input) {
@@ -160,7 +164,7 @@ final class DecodedProjection {
         types,
         Map.of(
             "transposeB",
-            problem.packing() instanceof Packing.AlongK,
+            !(problem.packing() instanceof Packing.AlongN),
             "outDtype",
             problem.out().text()));
   }

@@ -51,7 +51,8 @@ record Int4Copies(
     switch (slot.packing()) {
       case Packing.AlongK _ -> alongK(to, step);
       case Packing.AlongN(var format, _, _, _) -> alongN(to, step, format);
-      case Packing.Block _ -> throw new IllegalArgumentException(slot.packing().text());
+      case Packing.Block _, Packing.Fp4 _ ->
+          throw new IllegalArgumentException(slot.packing().text());
     }
     ofGroups(to, step);
     k.commitCopies();

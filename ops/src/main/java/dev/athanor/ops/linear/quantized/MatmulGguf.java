@@ -70,7 +70,7 @@ public final class MatmulGguf implements SampledOp {
         "a",
         List.of(
             new ProjectionProblem.Projection(
-                "w", "", "", "bias", "c", Checks.requireExtent("w", w, call.extent("N")))));
+                "w", "", "", "", "bias", "c", Checks.requireExtent("w", w, call.extent("N")))));
   }
 
   @Override

@@ -3,12 +3,12 @@ package dev.athanor.ops.linear.quantized;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
-import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.TensorType;
@@ -19,6 +19,7 @@ import dev.athanor.ops.quant.Int4Weights;
 import dev.athanor.ops.quant.Problems;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -56,7 +57,8 @@ public final class MatmulInt4 implements SampledOp {
                   true,
                   "packed zero points, only for layouts gptq and awq; if omitted, every zero"
                       + " point is 8"),
-              ProductDescription.bias("bias", "[N]", Int4Weights.SCALES, "a")),
+              ProductDescription.bias("bias", "[N]", Int4Weights.SCALES, "a"),
+              Int4Weights.groupIndices("")),
           Stream.concat(
                   Int4Weights.ATTRIBUTES.stream(),
                   Stream.of(
@@ -88,18 +90,10 @@ public final class MatmulInt4 implements SampledOp {
   private static ProjectionProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
     var call = bound(inputs, attributes);
     var weights = weights(call, attributes);
-    var a = call.type("a");
-    var asked = attributes.choice("outDtype");
-    var out = asked.isEmpty() ? a.dtype() : DType.of(asked).orElseThrow();
-    if (out != DType.F32 && out != a.dtype()) {
-      throw new OpException.UnsupportedDType(
-          "outDtype",
-          "outDtype of a product of %s must be f32 or %s, got %s"
-              .formatted(a.dtype().text(), a.dtype().text(), asked));
-    }
+    var out = ProjectionProblem.out(call, "a", attributes);
     return new ProjectionProblem(
         Packing.of(weights),
-        a.dtype(),
+        call.dtype("a"),
         ProjectionProblem.epilogue(call, "a", List.of("bias"), out),
         ProjectionProblem.rows(call, "a"),
         weights.k(),
@@ -107,7 +101,13 @@ public final class MatmulInt4 implements SampledOp {
         "a",
         List.of(
             new ProjectionProblem.Projection(
-                "packed", "scales", weights.zeros() ? "zeros" : "", "bias", "c", weights.n())));
+                "packed",
+                "scales",
+                weights.zeros() ? "zeros" : "",
+                weights.indexed() ? Int4Weights.GROUP_INDICES : "",
+                "bias",
+                "c",
+                weights.n())));
   }
 
   @Override
@@ -140,7 +140,15 @@ public final class MatmulInt4 implements SampledOp {
     return weights.columns(
         Objects.requireNonNull(inputs.get("packed")),
         Objects.requireNonNull(inputs.get("scales")),
-        inputs.get("zeros"));
+        inputs);
+  }
+
+  @Override
+  public Map<String, HostTensor> draw(
+      Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
+    var drawn = new HashMap<>(SampledOp.super.draw(inputs, attributes, draw));
+    Int4Weights.drawGroups(drawn, "scales", draw);
+    return drawn;
   }
 
   @Override

@@ -3,10 +3,12 @@ package dev.athanor.ops.linear.quantized;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.quant.ColumnWeights;
+import dev.athanor.ops.quant.Fp4Format;
 import dev.athanor.ops.quant.Int4Layout;
 import dev.athanor.ops.quant.Int4Weights;
 import dev.athanor.ops.quant.Names;
 import dev.athanor.ops.quant.Problems;
+import java.util.Optional;
 
 /** The storage format of a product's weights, as far as kernels are specialized for it. */
 sealed interface Packing {
@@ -35,6 +37,38 @@ sealed interface Packing {
     return true;
   }
 
+  /**
+   * Returns the block format in whose parts {@link RowWeights} are decoded; empty for other
+   * layouts.
+   */
+  default Optional<DType> parts() {
+    return Optional.empty();
+  }
+
+  /** Rows of E2M1 weights along K, with separate scales. */
+  record Fp4(Fp4Format format) implements Packing {
+    @Override
+    public String text() {
+      return format.text();
+    }
+
+    @Override
+    public Type element() {
+      return Type.U8;
+    }
+
+    @Override
+    public Type scale() {
+      return Type.U8;
+    }
+
+    /** The runs of a part are 16 weights apart, which is the group of NVFP4. */
+    @Override
+    public Optional<DType> parts() {
+      return Optional.of(DType.MXFP4);
+    }
+  }
+
   /** Rows of weights along K, in blocks that contain their scales. */
   record Block(DType format) implements Packing {
     @Override
@@ -45,6 +79,11 @@ sealed interface Packing {
     @Override
     public boolean hasScales() {
       return false;
+    }
+
+    @Override
+    public Optional<DType> parts() {
+      return Optional.of(format);
     }
 
     @Override

@@ -45,7 +45,7 @@ record PairedStaging(
     return switch (packing) {
       case Packing.AlongK _ -> true;
       case Packing.AlongN(var format, _, _, _) -> format != ColumnWeights.Format.INT8;
-      case Packing.Block _ -> false;
+      case Packing.Block _, Packing.Fp4 _ -> false;
     };
   }
 

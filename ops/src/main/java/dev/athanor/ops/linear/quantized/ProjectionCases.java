@@ -7,7 +7,9 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op.Case;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.quant.BlockFormat;
+import dev.athanor.ops.quant.Fp4Format;
 import dev.athanor.ops.quant.Int4Layout;
+import dev.athanor.ops.quant.Int4Weights;
 import dev.athanor.ops.quant.QuantDraw;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -116,6 +118,16 @@ final class ProjectionCases {
       all.add(0, Int4Layout.GPTQ, new int[] {1, 40, 8320, 64}, "less-one");
       all.add(1, Int4Layout.AWQ, new int[] {3, 72, 4480, 128}, "plain");
     }
+    // the groups of rows are named, and some do not exist
+    for (var layout : Int4Layout.values()) {
+      var formats = zeroFormats(layout);
+      all.indexed = true;
+      all.add(turn++, layout, new int[] {3, 24, 72, 32}, formats.getLast());
+      if (!quick) {
+        all.add(1, layout, new int[] {65, 40, 160, 128}, formats.getFirst(), DType.F32);
+      }
+      all.indexed = false;
+    }
     return all.cases;
   }
 
@@ -128,6 +140,9 @@ final class ProjectionCases {
     private final Draw draw;
     private final QuantDraw quants;
     private final List<Case> cases = new ArrayList<>();
+
+    /** Whether an input of the next cases names the group of each row. */
+    private boolean indexed;
 
     Int4Cases(RandomGenerator random) {
       draw = new Draw(random);
@@ -182,6 +197,9 @@ final class ProjectionCases {
         attributes.put("zeroFormat", zeroFormat);
         inputs.put("zeros", quants.words(groups, n / 8));
       }
+      if (indexed) {
+        inputs.put(Int4Weights.GROUP_INDICES, quants.groupIndices(k, groups));
+      }
       if (number % 3 == 2) {
         inputs.computeIfPresent("packed", (_, words) -> signed(words));
         inputs.computeIfPresent("zeros", (_, words) -> signed(words));
@@ -192,6 +210,50 @@ final class ProjectionCases {
               Attributes.of(new MatmulInt4().description(), attributes),
               Map.of("c", MatmulInt4.tolerance(out))));
     }
+  }
+
+  static List<Case> fp4(RandomGenerator random, boolean quick) {
+    var draw = new Draw(random);
+    var quants = new QuantDraw(random);
+    var cases = new ArrayList<Case>();
+    // M, N, K; in the last case, K is split and one share is shorter
+    int[][] sizes =
+        quick
+            ? new int[][] {{2, 5, 64}}
+            : new int[][] {{1, 13, 96}, {17, 40, 128}, {65, 72, 160}, {3, 8, 544}, {18, 11, 1120}};
+    int turn = 0;
+    for (var format : Fp4Format.values()) {
+      for (var in : List.of(DType.F16, DType.BF16, DType.F32)) {
+        for (var size : sizes) {
+          cases.add(fp4(draw, quants, format, in, size, turn++));
+        }
+      }
+    }
+    if (!quick) {
+      // rows of weights that are not aligned to 16 bytes
+      cases.add(fp4(draw, quants, Fp4Format.NVFP4, DType.F16, new int[] {5, 13, 48}, 0));
+      cases.add(fp4(draw, quants, Fp4Format.NVFP4, DType.BF16, new int[] {17, 8, 80}, 1));
+    }
+    return cases;
+  }
+
+  private static Case fp4(
+      Draw draw, QuantDraw quants, Fp4Format format, DType in, int[] size, int turn) {
+    int n = size[1];
+    int k = size[2];
+    var inputs = quants.fp4("weights", "scales", format, n, k);
+    inputs.put("a", left(draw, in, size[0], k));
+    if (turn % 2 == 0) {
+      inputs.put("scale", quants.scales(DType.F32));
+    }
+    if (turn % 3 == 1) {
+      inputs.put("bias", draw.normal(turn % 2 == 0 ? DType.F32 : in, n));
+    }
+    var op = new MatmulFp4();
+    var given =
+        Attributes.of(op.description(), turn % 4 == 3 ? Map.of("outDtype", "f32") : Map.of());
+    var out = turn % 4 == 3 ? DType.F32 : in;
+    return new Case(inputs, given, Map.of("c", MatmulFp4.tolerance(in, out, k)));
   }
 
   private static HostTensor signed(HostTensor words) {

@@ -4,7 +4,6 @@ import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
-import dev.athanor.engine.author.Real;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.quant.Problems;
@@ -14,9 +13,10 @@ import java.util.Optional;
 import java.util.function.BinaryOperator;
 
 /**
- * The parameters of a kernel with one or more products: {@code a, m, k, groupShift} and for each
- * product {@code weights, [scales], [zeros], [bias], c, n}. The grid's first dimension enumerates
- * the tiles of the first product, then those of the next.
+ * The parameters of a kernel with one or more products: {@code a, m, k, groupShift}, {@code scale}
+ * if the epilogue has one for the tensor, and for each product {@code weights, [scales], [zeros],
+ * [bias], c, n}. The grid's first dimension enumerates the tiles of the first product, then those
+ * of the next.
  */
 final class ProjectionParameters {
   final GlobalPointer a;
@@ -34,6 +34,7 @@ final class ProjectionParameters {
   private final Packing packing;
   private final Epilogue epilogue;
 
+  private final Optional<GlobalPointer> tensorScale;
   private final Product product;
 
   private record Product(
@@ -75,6 +76,10 @@ final class ProjectionParameters {
     m = k.integer("m");
     depth = k.integer("k");
     groupShift = k.integer("groupShift");
+    tensorScale =
+        epilogue.scale() == Epilogue.Scale.TENSOR
+            ? Optional.of(k.input("scale", Type.F32))
+            : Optional.empty();
     var all = new ArrayList<Product>();
     for (int i = 0; i < products; i++) {
       all.add(
@@ -122,10 +127,8 @@ final class ProjectionParameters {
 
   /** Returns the epilogue of the accumulators, which applies the scale if all weights share one. */
   Epilogue.Applied epilogue() {
-    var factor =
-        packing.scaled()
-            ? Optional.<Real>empty()
-            : Optional.of(scales().load(k.integer(0)).widen());
+    var scale = packing.scaled() ? tensorScale : Optional.of(scales());
+    var factor = scale.map(pointer -> pointer.load(k.integer(0)).widen());
     return new Epilogue.Applied(epilogue, factor, Optional.empty(), Optional.empty(), product.bias);
   }
 }

@@ -106,21 +106,30 @@ final class ProjectionPlanner {
     }
     var planner = new ProjectionPlanner(op, problem, weightBytes, device);
     switch (problem.packing()) {
-      case Packing.Block block -> planner.offerRows(block);
-      case Packing.AlongN along when !PairedStaging.decodes(along) -> planner.offerColumns(along);
-      default -> {
-        boolean smallGroups = problem.groupShift() < SHIFT_OF_KERNELS;
-        if (smallGroups || !Instruction.isNative(problem.in(), device)) {
+      case Packing.Block(var format) -> planner.offerRows(problem.packing(), format);
+      case Packing.Fp4 fp4 -> {
+        boolean decodedFirst = problem.k() % RowWeights.span(fp4) != 0;
+        if (decodedFirst || !Instruction.isNative(problem.in(), device)) {
           new DecodedProjection(problem, inputs, attributes, device).offer(planner.candidates);
         }
-        if (smallGroups) {
+        if (decodedFirst) {
+          return planner.finished(inputs);
+        }
+        planner.offerRows(fp4);
+      }
+      case Packing.AlongN along when !PairedStaging.decodes(along) -> planner.offerColumns(along);
+      default -> {
+        boolean decodedFirst = problem.groupShift() < SHIFT_OF_KERNELS || problem.indexed();
+        if (decodedFirst || !Instruction.isNative(problem.in(), device)) {
+          new DecodedProjection(problem, inputs, attributes, device).offer(planner.candidates);
+        }
+        if (decodedFirst) {
           return planner.finished(inputs);
         }
         Int4GemvPlan.of(problem, weightBytes, device).forEach(planner::offerInt4);
       }
     }
-    boolean blocksAsSingles =
-        problem.packing() instanceof Packing.Block && problem.in() == DType.F32;
+    boolean blocksAsSingles = problem.packing().parts().isPresent() && problem.in() == DType.F32;
     (blocksAsSingles ? SHAPES_FOR_BLOCKS_AS_SINGLES : SHAPES).forEach(planner::offerTile);
     return planner.finished(inputs);
   }
@@ -159,24 +168,32 @@ final class ProjectionPlanner {
                 plan.workspaceBytes(shares)));
   }
 
-  private void offerRows(Packing.Block packing) {
-    int length = BlockFormat.longestRun(packing.format());
-    boolean wide = BlockFormat.alignment(packing.format()) == 16;
+  private void offerRows(Packing packing, DType format) {
+    int length = BlockFormat.longestRun(format);
+    boolean wide = BlockFormat.alignment(format) == 16;
     for (boolean split : List.of(false, true)) {
-      if (wide && split) {
-        offerRows(packing, length, 1, true, 0);
-      } else if (wide) {
-        // more columns would need too many accumulator registers for several rows
-        for (int columns : rows() > 2 ? List.of(2) : List.of(4, 2)) {
-          offerRows(packing, length, columns, false, 0);
-        }
+      if (wide) {
+        offerLoadedRows(packing, length, split);
       }
       offerRows(packing, length, split ? 1 : 2, split, STAGES);
     }
   }
 
-  private void offerRows(
-      Packing.Block packing, int length, int columns, boolean split, int stages) {
+  private void offerRows(Packing.Fp4 packing) {
+    for (boolean split : List.of(false, true)) {
+      offerLoadedRows(packing, RowWeights.apart(packing), split);
+    }
+  }
+
+  /** Offers GEMVs whose lanes load their parts directly. */
+  private void offerLoadedRows(Packing packing, int length, boolean split) {
+    // more columns would need too many accumulator registers for several rows
+    for (int columns : split ? List.of(1) : rows() > 2 ? List.of(2) : List.of(4, 2)) {
+      offerRows(packing, length, columns, split, 0);
+    }
+  }
+
+  private void offerRows(Packing packing, int length, int columns, boolean split, int stages) {
     var variant =
         new RowGemv(
             packing,

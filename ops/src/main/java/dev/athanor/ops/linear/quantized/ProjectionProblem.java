@@ -2,6 +2,7 @@ package dev.athanor.ops.linear.quantized;
 
 import dev.athanor.ops.Activation;
 import dev.athanor.ops.Arguments;
+import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
@@ -45,17 +46,42 @@ record ProjectionProblem(
    *
    * @param scales name of the input of scales; empty if the weights contain them
    * @param zeros name of the input of zero points; empty for none
+   * @param groupIndices name of the input with the group of each row; empty for consecutive groups
    * @param bias name of the input of the bias, if the epilogue has one
    * @param output name of the product
    */
   record Projection(
-      String weights, String scales, String zeros, String bias, String output, int n) {}
+      String weights,
+      String scales,
+      String zeros,
+      String groupIndices,
+      String bias,
+      String output,
+      int n) {}
 
   /** Returns the extents before K of the left matrix {@code […, M, K]}. */
   static Shape rows(BoundInputs call, String left) {
     var rows = call.type(left).shape().leading(1);
     Checks.requireExtent(left, call.type(left), rows.elements());
     return rows;
+  }
+
+  /**
+   * Returns the dtype of a product: {@code outDtype}, or that of the left matrix.
+   *
+   * @throws OpException.UnsupportedDType if it is neither f32 nor that of the left matrix
+   */
+  static DType out(BoundInputs call, String left, Attributes attributes) {
+    var in = call.dtype(left);
+    var asked = attributes.choice("outDtype");
+    var out = asked.isEmpty() ? in : DType.of(asked).orElseThrow();
+    if (out != DType.F32 && out != in) {
+      throw new OpException.UnsupportedDType(
+          "outDtype",
+          "outDtype of a product of %s must be f32 or %s, got %s"
+              .formatted(in.text(), in.text(), asked));
+    }
+    return out;
   }
 
   /**
@@ -88,6 +114,11 @@ record ProjectionProblem(
   ProjectionProblem ofShares() {
     return new ProjectionProblem(
         packing, in, Epilogue.none(DType.F32), rows, k, groupShift, left, projections);
+  }
+
+  /** Returns whether an input names the group of each row of the weights. */
+  boolean indexed() {
+    return projections.stream().anyMatch(p -> !p.groupIndices().isEmpty());
   }
 
   DType out() {
@@ -138,6 +169,9 @@ record ProjectionProblem(
             .with("m", m())
             .with("k", k)
             .with("groupShift", groupShift);
+    if (epilogue.scale() == Epilogue.Scale.TENSOR) {
+      arguments = arguments.inputs("scale");
+    }
     for (int i = 0; i < projections.size(); i++) {
       var p = projections.get(i);
       arguments =

@@ -163,6 +163,7 @@ public final class QkvProject implements SampledOp {
                     weights(letter),
                     scale(letter),
                     "",
+                    "",
                     bias(letter),
                     letter,
                     columns(call, letter, attributes)))
@@ -242,7 +243,7 @@ public final class QkvProject implements SampledOp {
     var scale = Objects.requireNonNull(inputs.get(product.scales()));
     if (int4) {
       var call = bound(HostTensor.types(inputs), attributes);
-      return int4(call, product.output(), attributes).columns(weights, scale, null);
+      return int4(call, product.output(), attributes).columns(weights, scale, Map.of());
     }
     long depth = weights.type().shape().extent(0);
     return column ->

@@ -17,9 +17,9 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Products of few rows with {@link RowWeights} in block formats. The lanes of a warp share a
- * column's weights, decode them in registers and multiply them with each row in f32. Weights are
- * read once for all rows; {@link StagedRows} reads the left matrix once for all columns of a block.
+ * Products of few rows with {@link RowWeights}. The lanes of a warp share a column's weights,
+ * decode them in registers and multiply them with each row in f32. Weights are read once for all
+ * rows; {@link StagedRows} reads the left matrix once for all columns of a block.
  *
  * @param length of the run that a lane decodes
  * @param rows of the left matrix per block
@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * @param products number of products
  */
 record RowGemv(
-    Packing.Block packing,
+    Packing packing,
     DType in,
     Epilogue epilogue,
     int length,
@@ -90,7 +90,12 @@ record RowGemv(
   }
 
   private int stepBytes() {
-    return RowWeights.bytes(packing.format(), KernelBuilder.WARP, length);
+    return RowWeights.bytes(format(), KernelBuilder.WARP, length);
+  }
+
+  /** Returns the format of blocks that are copied to shared memory. */
+  private DType format() {
+    return ((Packing.Block) packing).format();
   }
 
   @Override
@@ -229,7 +234,7 @@ record RowGemv(
       }
 
       private Wide rowBytes() {
-        var format = variant.packing.format();
+        var format = variant.format();
         return problem.depth.div(format.blockElements()).wide().times(format.bytes());
       }
 

@@ -2,16 +2,24 @@ package dev.athanor.ops.linear.quantized;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.quant.BlockBytes;
 import dev.athanor.ops.quant.BlockFormat;
+import dev.athanor.ops.quant.Fp4Format;
 import dev.athanor.ops.quant.Int4Layout;
 import dev.athanor.ops.quant.Run;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Weights in GGML blocks. A thread decodes several weights along K at once: a part of a column. */
+/**
+ * Weights in GGML blocks, or E2M1 weights. A thread decodes several weights along K at once: a part
+ * of a column.
+ */
 final class RowWeights {
 
   private final KernelBuilder k;
@@ -40,16 +48,21 @@ final class RowWeights {
 
   /** Returns the smallest number of consecutive weights along K that consists of whole parts. */
   static int span(Packing packing) {
-    return packing instanceof Packing.Block(var dtype) ? BlockFormat.span(dtype) : Int4Layout.WORD;
+    return packing.parts().map(BlockFormat::span).orElse(Int4Layout.WORD);
   }
 
   /** Returns the starts of the runs of a part, relative to part 0, which begins a span. */
   List<Int> firsts(Int part) {
-    var dtype = ((Packing.Block) packing).format();
+    var dtype = packing.parts().orElseThrow();
     var first = BlockFormat.first(dtype, part, length);
     return BlockFormat.runs(dtype) == 1
         ? List.of(first)
         : List.of(first, first.plus(BlockFormat.apart(dtype)));
+  }
+
+  /** Returns the distance in weights between the runs of a part; 0 if there is one run. */
+  static int apart(Packing packing) {
+    return packing.parts().map(BlockFormat::apart).orElse(0);
   }
 
   /**
@@ -63,7 +76,7 @@ final class RowWeights {
    * Returns the position of weight {@code element}; the following weights of its run are adjacent.
    */
   static Place place(Packing packing, Int element, int length) {
-    int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) : 0;
+    int apart = apart(packing);
     if (apart == 0) {
       return new Place(element.div(length), element.rem(length));
     }
@@ -77,7 +90,7 @@ final class RowWeights {
    * belong to that part.
    */
   static int together(Packing packing, int length, int span) {
-    int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) : 0;
+    int apart = apart(packing);
     return apart > 0 && apart < span ? 2 * length : Math.min(length, span);
   }
 
@@ -86,14 +99,12 @@ final class RowWeights {
    * summed.
    */
   static int sums(Packing packing) {
-    return packing instanceof Packing.Block(var dtype) && BlockFormat.hasOffset(dtype)
-        ? BlockFormat.runs(dtype)
-        : 0;
+    return packing.parts().filter(BlockFormat::hasOffset).map(BlockFormat::runs).orElse(0);
   }
 
   /** Returns the weights of a part with runs of a length. */
   static int part(Packing packing, int length) {
-    return packing instanceof Packing.Block(var dtype) ? length * BlockFormat.runs(dtype) : length;
+    return length * packing.parts().map(BlockFormat::runs).orElse(1);
   }
 
   /** Returns the bytes of consecutive parts that make up whole blocks. */
@@ -125,8 +136,51 @@ final class RowWeights {
         var bytes = BlockBytes.global(k, start, BlockFormat.alignment(dtype));
         yield inRow(dtype, block, decoder().decode(bytes, part.rem(perBlock), length));
       }
+      case Packing.Fp4(var fp4) -> decode(fp4, row, BlockFormat.first(DType.MXFP4, part, length));
       case Packing.AlongK _, Packing.AlongN _ -> throw new IllegalArgumentException(packing.text());
     };
+  }
+
+  /**
+   * Decodes the runs of a part of E2M1 weights.
+   *
+   * @param first weight of the first run; that of the second is 16 later
+   */
+  private List<Run> decode(Fp4Format fp4, Int row, Int first) {
+    int apart = apart(packing);
+    var bytes = problem.weights.row(row, problem.depth.div(2)).plus(first.div(2).wide());
+    var words = new ArrayList<Value>();
+    if (length == apart) {
+      words.addAll(bytes.as(Type.U32).load(2 * apart / Fp4Format.WORD, k.integer(0)));
+    } else {
+      for (int run = 0; run < 2; run++) {
+        words.addAll(
+            bytes
+                .plus(k.wide(run * apart / 2))
+                .as(Type.U32)
+                .load(length / Fp4Format.WORD, k.integer(0)));
+      }
+    }
+    var ofRow = problem.scales().row(row, problem.depth.div(fp4.group()));
+    var scales = new ArrayList<Real>();
+    if (fp4.group() == apart) {
+      var both = ofRow.as(Type.U16).load(first.div(2 * apart)).integer();
+      scales.add(fp4.halfScale(k, both.bits(0, 8)));
+      scales.add(fp4.halfScale(k, both.bits(8, 8)));
+    } else {
+      var scale = fp4.halfScale(k, ofRow.load(first.div(fp4.group())).integer());
+      scales.addAll(List.of(scale, scale));
+    }
+    var runs = new ArrayList<Run>();
+    int perRun = words.size() / 2;
+    for (int run = 0; run < 2; run++) {
+      var quants = new ArrayList<Real>();
+      words
+          .subList(run * perRun, (run + 1) * perRun)
+          .forEach(word -> quants.addAll(Fp4Format.doubled(k, word.integer())));
+      runs.add(new Run(first.plus(run * apart), quants, scales.get(run), Optional.empty()));
+    }
+    return runs;
   }
 
   /**

@@ -5,7 +5,6 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
-import dev.athanor.ops.quant.BlockFormat;
 import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.WeightPatch;
 import dev.athanor.ops.tile.Producer;
@@ -14,10 +13,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Loads stages of int8 weights or block formats into shared memory, dequantized in registers;
- * {@link PairedStaging} handles four-bit weights. Beyond the ends of the weights, a stage contains
- * repeated weights, which are multiplied by zeros or whose results are not stored; int8 stages
- * contain zeros there.
+ * Loads stages of int8 weights, block formats or E2M1 weights into shared memory, dequantized in
+ * registers; {@link PairedStaging} handles four-bit weights. Beyond the ends of the weights, a
+ * stage contains repeated weights, which are multiplied by zeros or whose results are not stored;
+ * int8 stages contain zeros there.
  */
 final class WeightStaging implements Producer {
 
@@ -110,7 +109,7 @@ final class WeightStaging implements Producer {
    * together.
    */
   private Int spread(Int column) {
-    int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) / CHUNK : 0;
+    int apart = RowWeights.apart(packing) / CHUNK;
     if (apart < 2 || apart > 4 || stage.element().bytes() != 2) {
       return column;
     }

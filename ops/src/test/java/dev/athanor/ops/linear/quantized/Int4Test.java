@@ -131,6 +131,38 @@ class Int4Test {
     }
   }
 
+  /** With act-order of GPTQ, {@code g_idx} names the group of each row; others yield zeros. */
+  @ParameterizedTest
+  @EnumSource(names = {"F16", "BF16", "F32"})
+  void appliesTheScaleOfTheNamedGroup(DType scale) {
+    int[] groups = {1, 0, 2, -1, 3, 2, Integer.MAX_VALUE, Integer.MIN_VALUE};
+    int k = 48;
+    int n = 16;
+    var indices = new double[k];
+    Arrays.setAll(indices, row -> groups[row % groups.length]);
+    var scales = new double[3 * n];
+    Arrays.setAll(scales, i -> 1 << (i / n));
+    var zeros = new double[3 * 2];
+    Arrays.setAll(zeros, i -> new int[] {0x00000000, 0x22222222, 0x33333333}[i / 2]);
+    var inputs =
+        Map.of(
+            "a", Tensors.identity(DType.F16, k),
+            "packed", Tensors.filled(TensorType.of(DType.U32, k / 8, n), 0x99999999L),
+            "scales", HostTensor.of(TensorType.of(scale, 3, n), scales),
+            "zeros", HostTensor.of(TensorType.of(DType.U32, 3, n / 8), zeros),
+            "groupIndices", HostTensor.of(TensorType.of(DType.I32, k), indices));
+    var given = Map.of("layout", "gptq", "groupSize", 16, "zeroFormat", "plain");
+    double[] expected = {9, 14, 24};
+    for (var c : Runner.all(OP, inputs, given, "c").entrySet()) {
+      for (int i = 0; i < c.getValue().length; i++) {
+        int group = groups[i / n % groups.length];
+        assertThat(c.getValue()[i])
+            .as(c.getKey())
+            .isEqualTo(group < 0 || group > 2 ? 0 : expected[group]);
+      }
+    }
+  }
+
   /** Packs random weights and zero points as AutoGPTQ and AutoAWQ do, one nibble at a time. */
   @ParameterizedTest
   @CsvSource({
