@@ -61,7 +61,7 @@ final class BlockEncoder {
   void store(GlobalPointer block, Predicate exists) {
     if (rule.scale() == Scale.EXPONENT) {
       var exponent = magnitude().bits().shr(23).plus(-2).max(k.integer(0));
-      var quants = magnitudes(BlockFormat.halved(k, exponent));
+      var quants = magnitudes(Quants.halvedPower(k, exponent));
       k.when(exists.and(part.eq(0)), () -> block.store(k.integer(0), exponent.value()));
       k.when(exists, () -> store(block, quants));
       return;
