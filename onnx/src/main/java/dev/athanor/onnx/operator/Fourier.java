@@ -3,6 +3,7 @@ package dev.athanor.onnx.operator;
 import dev.athanor.onnx.graph.Value;
 import dev.athanor.onnx.operator.Operator.NotExpressible;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
@@ -28,14 +29,15 @@ record Fourier(int rows, int from, int columns, int to, int size, boolean invers
                 .map(List::getFirst)
                 .orElseGet(() -> node.integer("axis", node.opset() < 20 ? 1 : -2)));
     var fourier = of(node, x.extent(axis), (int) x.extent(-1));
-    // moves the axis before the dimension of real and imaginary parts
-    var order = new ArrayList<>(IntStream.range(0, x.rank()).boxed().toList());
-    order.add(x.rank() - 2, order.remove(axis));
-    var moved = node.permute(fourier.used(node, x, axis), order);
-    var y = fourier.multiplied(node, moved);
-    var back = new ArrayList<>(IntStream.range(0, x.rank()).boxed().toList());
-    back.add(axis, back.remove(x.rank() - 2));
-    return node.permute(y, back);
+    // the axis moves before the dimension of real and imaginary parts
+    var moved = node.permute(fourier.used(node, x, axis), rotated(x.rank(), axis, -1));
+    return node.permute(fourier.multiplied(node, moved), rotated(x.rank(), axis, 1));
+  }
+
+  private static List<Integer> rotated(int rank, int axis, int distance) {
+    var axes = new ArrayList<>(IntStream.range(0, rank).boxed().toList());
+    Collections.rotate(axes.subList(axis, rank - 1), distance);
+    return axes;
   }
 
   private static Fourier of(Node node, long extent, int from) {
