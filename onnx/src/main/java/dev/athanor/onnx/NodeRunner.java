@@ -89,7 +89,10 @@ record NodeRunner(GraphBuilder graph, long opset, Map<String, FunctionProto> fun
     for (var node : nodes) {
       var results = run(node, values);
       for (int i = 0; i < Math.min(results.size(), node.getOutputCount()); i++) {
-        values.put(node.getOutput(i), results.get(i));
+        // without a name, an output is omitted
+        if (!node.getOutput(i).isEmpty()) {
+          values.put(node.getOutput(i), results.get(i));
+        }
       }
     }
   }
