@@ -1,5 +1,8 @@
 package dev.athanor.onnx;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import dev.athanor.onnx.file.OnnxException;
 import dev.athanor.onnx.file.TensorProtos;
@@ -21,10 +24,16 @@ import java.util.zip.ZipInputStream;
  *
  * @param inputs messages of tensors
  * @param expected messages of tensors
- * @param tolerance relative and absolute
+ * @param relative the relative tolerance
+ * @param absolute the absolute tolerance
  */
 record NodeCase(
-    String name, byte[] model, List<byte[]> inputs, List<byte[]> expected, double[] tolerance) {
+    String name,
+    ByteString model,
+    List<byte[]> inputs,
+    List<byte[]> expected,
+    double relative,
+    double absolute) {
 
   /** The expected results of these dtypes are rounded at every step. */
   private static final Map<DType, Double> TWO_ULPS = Map.of(DType.F16, 0x1p-9, DType.BF16, 0x1p-6);
@@ -34,7 +43,7 @@ record NodeCase(
     var parts = new LinkedHashMap<String, Map<String, byte[]>>();
     try (var zip = new ZipInputStream(file)) {
       for (var entry = zip.getNextEntry(); entry != null; entry = zip.getNextEntry()) {
-        var path = entry.getName().split("/");
+        var path = entry.getName().split("/", -1);
         parts.computeIfAbsent(path[0], _ -> new LinkedHashMap<>()).put(path[1], zip.readAllBytes());
       }
     }
@@ -53,13 +62,15 @@ record NodeCase(
         expected.add(bytes);
       }
     });
-    var tolerance = new String(Objects.requireNonNull(files.get("tolerance"))).split(" ");
+    var tolerance =
+        new String(Objects.requireNonNull(files.get("tolerance")), UTF_8).split(" ", -1);
     return new NodeCase(
         name,
-        Objects.requireNonNull(files.get("model")),
+        ByteString.copyFrom(Objects.requireNonNull(files.get("model"))),
         inputs,
         expected,
-        new double[] {Double.parseDouble(tolerance[0]), Double.parseDouble(tolerance[1])});
+        Double.parseDouble(tolerance[0]),
+        Double.parseDouble(tolerance[1]));
   }
 
   String operator() throws InvalidProtocolBufferException {
@@ -71,7 +82,7 @@ record NodeCase(
     Map<String, HostTensor> results;
     var tensors = new ArrayList<HostTensor>();
     try {
-      var read = OnnxModel.read(model);
+      var read = OnnxModel.read(model.toByteArray());
       var given = new LinkedHashMap<String, HostTensor>();
       for (var bytes : inputs) {
         var tensor = TensorProto.parseFrom(bytes);
@@ -101,15 +112,15 @@ record NodeCase(
     if (!result.type().equals(wanted.type())) {
       return "%s, expected %s".formatted(result.type(), wanted.type());
     }
-    double relative = Math.max(tolerance[0], TWO_ULPS.getOrDefault(wanted.type().dtype(), 0.0));
-    double absolute = Math.max(tolerance[1], 1e-6);
+    double ulps = Math.max(relative, TWO_ULPS.getOrDefault(wanted.type().dtype(), 0.0));
+    double least = Math.max(absolute, 1e-6);
     for (long i = 0; i < wanted.type().shape().elements(); i++) {
       double one = result.get(i);
       double other = wanted.get(i);
       boolean close =
           one == other
               || (Double.isNaN(one) && Double.isNaN(other))
-              || Math.abs(one - other) <= absolute + relative * Math.abs(other);
+              || Math.abs(one - other) <= least + ulps * Math.abs(other);
       if (!close) {
         return "element %d is %s, expected %s".formatted(i, one, other);
       }
