@@ -115,6 +115,7 @@ def examples() -> dict[str, Example]:
     top = np.where(np.arange(32) == 0, np.int8(127), blocks)
     top_q8_0 = b"".join(F16(0.5).tobytes() + row.tobytes() for row in top)
     e4m3 = Raw(bytes((0x7E, 0xF6, 0, 0x38)), "e4m3", (4,))
+    ones8 = Raw(bytes((0x38,) * 16), "e4m3", (4, 4))
     per_tensor = np.abs(x).max() / 127
     groups = random(2, a.shape[1], 4)
 
@@ -165,6 +166,7 @@ def examples() -> dict[str, Example]:
             {"out_dtype": "f32"},
             0.02,
         ),
+        "matmul_fp8": Example((ones8, ones8, F32(0.5)), (np.full((4, 4), 2, F32),), {}, 0),
         "matmul_gguf": Example((r, Raw(q8_0, "q8_0", (4, 32))), (r @ (blocks * F32(0.5)).T,), {}, 0.1),
         "matmul_int4": Example((half, packed, scales), (qkv,), {"group_size": 32, "out_dtype": "f32"}, 0.02),
         "matmul_int8": Example(

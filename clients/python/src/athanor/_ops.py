@@ -157,6 +157,16 @@ class QkvProjectInt8Result(NamedTuple, Generic[AnyTensor]):
     """[…, M, Nkv] of the dtype of x: the value projection of x"""
 
 
+class QuantizeFp8Result(NamedTuple, Generic[AnyTensor]):
+    """The outputs of `quantize_fp8`."""
+
+    q: AnyTensor
+    """[…, N] of dtype `out_dtype`: x / scale, rounded"""
+    scale: AnyTensor
+    """[] or […] or […, ⌈N/128⌉] of f32: scale factor of q; one per row has the shape of x without its last
+    dimension"""
+
+
 class QuantizeInt8Result(NamedTuple, Generic[AnyTensor]):
     """The outputs of `quantize_int8`."""
 
@@ -1557,6 +1567,8 @@ class Ops(ABC, Generic[AnyTensor]):
         x: AnyTensor | Array,
         scale: AnyTensor | Array | None = None,
         zeros: AnyTensor | Array | None = None,
+        group_indices: AnyTensor | Array | None = None,
+        tensor_scale: AnyTensor | Array | None = None,
         *,
         group_size: int = 128,
         layout: Literal["k-packed", "gptq", "awq"] = "k-packed",
@@ -1567,22 +1579,28 @@ class Ops(ABC, Generic[AnyTensor]):
     ) -> Flow[AnyTensor]:
         """Converts quantized values to floating point.
 
-        i8: y = scale · x. u32: y = scale · (q − zero), or scale · q with layout k-packed. Blocks: as
-        defined by GGML and bitsandbytes. Computed in f32, then rounded to out_dtype
+        i8: y = scale · x. u32: y = scale · (q − zero), or scale · q with layout k-packed. u8: y =
+        tensor_scale · scale · q. Blocks: as defined by GGML and bitsandbytes. Computed in f32, then rounded
+        to out_dtype
 
         Args:
-            x: […x] or [N, K/8] with u32 k-packed or [K/8, N] with u32 gptq or [K, N/8] with u32 awq of i8,
-                u32, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4, nf4: the quantized
-                values, in the format of the dtype. i8: 8-bit integers. u32: words of eight 4-bit weights,
-                packed as for matmul-int4. q4_0 to mxfp4: GGML blocks. nf4: blocks of 64 values in 36 bytes:
-                the f32 absmax, then the indices as packed by bitsandbytes, the first of two neighbors in
-                the high nibble.
-            scale: [] or […] or [K/group_size, N] with u32 of f32, f16, bf16 (optional): scale factors. i8:
-                required; one scale, or one per row in the shape of x without its last dimension. u32:
-                required; one scale per group and column. Rejected for block formats, which contain their
-                scales.
+            x: […x] or [N, K/8] with u32 k-packed or [K/8, N] with u32 gptq or [K, N/8] with u32 awq or […x,
+                K/2] with u8 of i8, u8, u32, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, iq4_nl, iq4_xs,
+                mxfp4, nf4: the quantized values, in the format of the dtype. i8: 8-bit integers. u32: words
+                of eight 4-bit weights, packed as for matmul-int4. u8: two e2m1 weights per byte, as for
+                matmul-fp4. q4_0 to mxfp4: GGML blocks. nf4: blocks of 64 values in 36 bytes: the f32
+                absmax, then the indices as packed by bitsandbytes, the first of two neighbors in the high
+                nibble.
+            scale: [] or […] or [K/group_size, N] with u32 or […x, K/16] with e4m3 or […x, K/32] with u8 of
+                f32, f16, bf16, e4m3, u8 (optional): scale factors. i8: required; one scale, or one per row
+                in the shape of x without its last dimension. u32: required; one scale per group and column.
+                u8: required; e4m3 scales of NVFP4, or u8 exponents of MXFP4. Rejected for block formats,
+                which contain their scales.
             zeros: [K/group_size, N/8] of u32 (optional): packed zero points, only for u32 with layouts gptq
                 and awq; if omitted, every zero point is 8.
+            group_indices: [K] of i32 (optional): group of each row k, such as g_idx of GPTQ, only for u32;
+                a row whose group does not exist yields zeros. Default: k / group_size.
+            tensor_scale: [] of f32 (optional): scale of all weights, only for u8.
             group_size: number of weights of a column that share a scale: a power of two of at least 16, or
                 -1 for all; the last group may be shorter (default 128; -1 to 1073741824).
             layout: packing of the 4-bit weights (k, n). k-packed: [N, K/8], nibble k % 8 of word (n, k/8),
@@ -1598,15 +1616,16 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout: timeout of the call in seconds; that of the client if None.
 
         Returns:
-            y: […x] or [N, K] with u32 k-packed or [K, N] with u32 gptq or [K, N] with u32 awq of dtype
-                `out_dtype`: the dequantized values.
+            y: […x] or [N, K] with u32 k-packed or [K, N] with u32 gptq or [K, N] with u32 awq or […x, K]
+                with u8 of dtype `out_dtype`: the dequantized values.
 
         Raises:
             AthanorError: if the service rejects the call or cannot be reached.
         """
         outputs = yield from self._run_op(
             "dequantize",
-            {"x": x, "scale": scale, "zeros": zeros},
+            {"x": x, "scale": scale, "zeros": zeros, "groupIndices": group_indices, "tensorScale":
+             tensor_scale},
             {"groupSize": group_size, "layout": layout, "zeroFormat": zero_format, "outDtype": out_dtype},
             ["y"],
             out,
@@ -2879,6 +2898,107 @@ class Ops(ABC, Generic[AnyTensor]):
         return MatmulBackwardResult(**outputs)
 
     @method
+    def matmul_fp4(
+        self,
+        a: AnyTensor | Array,
+        weights: AnyTensor | Array,
+        scales: AnyTensor | Array,
+        scale: AnyTensor | Array | None = None,
+        bias: AnyTensor | Array | None = None,
+        *,
+        out_dtype: Literal["f32", "f16", "bf16"] | None = None,
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes the product of a matrix and 4-bit floating-point weights, NVFP4 or MXFP4, which are dequantized on the fly.
+
+        c = scale · (a·wᵀ) + bias with w = scales · q, accumulated in f32. With f16 a, tensor-core kernels
+        round w to f16; weights beyond 65504 become infinite
+
+        Args:
+            a: […, M, K] of f32, f16, bf16: the left factor.
+            weights: [N, K/2] of u8: the weights, two e2m1 numbers per byte: weight (n, k) is the low nibble
+                of byte (n, k/2) if k is even, else the high nibble.
+            scales: [N, K/16] with e4m3 or [N, K/32] of e4m3, u8: scale of each group of weights along K.
+                e4m3: NVFP4, groups of 16. u8: MXFP4, groups of 32, e8m0 exponents: e stands for 2^(e −
+                127), and 255 for NaN.
+            scale: [] of f32 (optional): scale of all weights: weight_scale_2 of ModelOpt, or the reciprocal
+                of weight_global_scale of compressed-tensors; if omitted, 1.
+            bias: [N] of f32, f16, bf16 (optional): the bias, added to each row; same dtype as a, or f32.
+            out_dtype: dtype of c: f32 or that of a; default that of a.
+            out: an existing tensor to write to, with the dtype and shape of c.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            c: […, M, N] of dtype `out_dtype`: the product.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "matmul-fp4",
+            {"a": a, "weights": weights, "scales": scales, "scale": scale, "bias": bias},
+            {"outDtype": out_dtype},
+            ["c"],
+            out,
+            timeout,
+        )
+        return outputs["c"]
+
+    @method
+    def matmul_fp8(
+        self,
+        a: AnyTensor | Array,
+        b: AnyTensor | Array,
+        scale: AnyTensor | Array | None = None,
+        a_scale: AnyTensor | Array | None = None,
+        b_scale: AnyTensor | Array | None = None,
+        bias: AnyTensor | Array | None = None,
+        *,
+        transpose_b: bool = False,
+        block_scales: bool = False,
+        out_dtype: Literal["f32", "f16", "bf16"] = "f32",
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Computes the product of 8-bit floating-point matrices, scales it and adds a bias.
+
+        c = scale · a·b + bias, or Σ a_scale·b_scale · a·b + bias over rows and columns or blocks,
+        accumulated in f32
+
+        Args:
+            a: […, M, K] of e4m3, e5m2: the left factor.
+            b: [K, N] or [N, K] with transpose_b of e4m3, e5m2: the right factor.
+            scale: [] of f32 (optional): scale factor of the product.
+            a_scale: […, M] or […, M, GK] with block_scales of f32 (optional): scale factor of each row, or
+                of each 128 elements of a row, GK = K/128 rounded up; requires b_scale.
+            b_scale: [N] or [GN, GK] with block_scales of f32 (optional): scale factor of each column, or of
+                each block of 128 by 128 elements, GN = N/128 rounded up; requires a_scale.
+            bias: [N] of f32, f16, bf16 (optional): the bias, added to each row; f32 or same dtype as c.
+            transpose_b: whether b is stored as [N, K] (default False).
+            block_scales: whether a_scale and b_scale are those of blocks; requires transpose_b (default
+                False).
+            out_dtype: dtype of c (default f32).
+            out: an existing tensor to write to, with the dtype and shape of c.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            c: […, M, N] of dtype `out_dtype`: the product.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "matmul-fp8",
+            {"a": a, "b": b, "scale": scale, "aScale": a_scale, "bScale": b_scale, "bias": bias},
+            {"transposeB": transpose_b, "blockScales": block_scales, "outDtype": out_dtype},
+            ["c"],
+            out,
+            timeout,
+        )
+        return outputs["c"]
+
+    @method
     def matmul_gguf(
         self,
         a: AnyTensor | Array,
@@ -2927,6 +3047,7 @@ class Ops(ABC, Generic[AnyTensor]):
         scales: AnyTensor | Array,
         zeros: AnyTensor | Array | None = None,
         bias: AnyTensor | Array | None = None,
+        group_indices: AnyTensor | Array | None = None,
         *,
         group_size: int = 128,
         layout: Literal["k-packed", "gptq", "awq"] = "k-packed",
@@ -2947,6 +3068,8 @@ class Ops(ABC, Generic[AnyTensor]):
             zeros: [K/group_size, N/8] of i32, u32 (optional): packed zero points, only for layouts gptq and
                 awq; if omitted, every zero point is 8.
             bias: [N] of f32, f16, bf16 (optional): the bias, added to each row; same dtype as a, or f32.
+            group_indices: [K] of i32 (optional): group of each row k, such as g_idx of GPTQ; a row whose
+                group does not exist yields zeros. Default: k / group_size.
             group_size: number of weights of a column that share a scale: a power of two of at least 16, or
                 -1 for all; the last group may be shorter (default 128; -1 to 1073741824).
             layout: packing of the 4-bit weights (k, n). k-packed: [N, K/8], nibble k % 8 of word (n, k/8),
@@ -2969,7 +3092,8 @@ class Ops(ABC, Generic[AnyTensor]):
         """
         outputs = yield from self._run_op(
             "matmul-int4",
-            {"a": a, "packed": packed, "scales": scales, "zeros": zeros, "bias": bias},
+            {"a": a, "packed": packed, "scales": scales, "zeros": zeros, "bias": bias, "groupIndices":
+             group_indices},
             {"groupSize": group_size, "layout": layout, "zeroFormat": zero_format, "outDtype": out_dtype},
             ["c"],
             out,
@@ -3722,6 +3846,90 @@ class Ops(ABC, Generic[AnyTensor]):
             timeout,
         )
         return QkvProjectInt8Result(**outputs)
+
+    @method
+    def quantize(
+        self,
+        x: AnyTensor | Array,
+        *,
+        format: Literal["q8_0", "q4_0", "q4_1", "q5_0", "iq4_nl", "mxfp4"] = "q8_0",
+        out: AnyTensor | None = None,
+        timeout: float | None = None,
+    ) -> Flow[AnyTensor]:
+        """Quantizes a tensor to a GGML block format, as GGML's reference quantizers do.
+
+        Per block of 32, in f32; m is the first x of the largest magnitude. q8_0: d = |m| / 127, q = x ·
+        (1/d), rounded, ties away from zero. q4_0 and q5_0: d = m / -8 or m / -16, q = x · (1/d), ties up.
+        q4_1: d = (max x − min x) / 15, q = (x − min x) · (1/d), ties up. iq4_nl: q is the closest table
+        entry to x · (1/d), d = m / -127; then d = Σ x³ · q / Σ x² · q². mxfp4: d = 2^(⌊log2 |m|⌋ − 2), q is
+        the closest E2M1 number to x/d, ties to zero. d and min x are stored in f16; they are infinite
+        beyond 65504, and d of iq4_nl may be NaN
+
+        Args:
+            x: […, N] of f32, f16, bf16: the input tensor; N must be a multiple of 32, the block size. NaN
+                is quantized as 0, infinities saturate, and neither affects a scale.
+            format: dtype of q (default q8_0).
+            out: an existing tensor to write to, with the dtype and shape of q.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            q: […, N] of dtype `format`: the quantized values; dequantize decodes them.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "quantize",
+            {"x": x},
+            {"format": format},
+            ["q"],
+            out,
+            timeout,
+        )
+        return outputs["q"]
+
+    @method
+    def quantize_fp8(
+        self,
+        x: AnyTensor | Array,
+        *,
+        per: Literal["tensor", "row", "group"] = "tensor",
+        out_dtype: Literal["e4m3", "e5m2"] = "e4m3",
+        out: Sequence[AnyTensor | None] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[QuantizeFp8Result[AnyTensor]]:
+        """Quantizes a tensor to 8-bit floating point: the largest magnitude becomes the greatest finite number.
+
+        scale = max(max |x| / greatest, 2^-126) over all finite x that share it, or 0 if they are all 0;
+        greatest is 448 for e4m3 and 57344 for e5m2. q = x / scale in f32, rounded to nearest, ties to even,
+        and saturated in e4m3; if scale is 0, q = x
+
+        Args:
+            x: […, N] of f32, f16, bf16: the input tensor. NaN stays NaN; infinity becomes ±448 in e4m3,
+                which has no infinity, and stays infinite in e5m2. Neither affects the scale.
+            per: granularity of the scale: one for the tensor, one per row, or one per group of 128 elements
+                of a row; the last group of a row may be shorter (default tensor).
+            out_dtype: dtype of q (default e4m3).
+            out: existing tensors to write the outputs to, in order.
+            timeout: timeout of the call in seconds; that of the client if None.
+
+        Returns:
+            q: […, N] of dtype `out_dtype`: x / scale, rounded.
+            scale: [] or […] or […, ⌈N/128⌉] of f32: scale factor of q; one per row has the shape of x
+                without its last dimension.
+
+        Raises:
+            AthanorError: if the service rejects the call or cannot be reached.
+        """
+        outputs = yield from self._run_op(
+            "quantize-fp8",
+            {"x": x},
+            {"per": per, "outDtype": out_dtype},
+            ["q", "scale"],
+            out,
+            timeout,
+        )
+        return QuantizeFp8Result(**outputs)
 
     @method
     def quantize_int8(

@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NoSuchElementException;
 import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -126,6 +127,7 @@ record NodeRunner(GraphBuilder graph, long opset, Map<String, FunctionProto> fun
     } catch (OpException
         | IllegalArgumentException
         | IndexOutOfBoundsException
+        | NoSuchElementException
         | ArithmeticException e) {
       throw new OnnxException.Unsupported("%s: %s".formatted(label(node), e.getMessage()), e);
     }

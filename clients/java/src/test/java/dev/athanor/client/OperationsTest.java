@@ -211,6 +211,16 @@ class OperationsTest {
               o.matmulFp4(halves(ONE, 1, 32), HostTensor.of(DType.U8, weights, 1, 16), scales), 64);
         });
     EXAMPLES.put(
+        "matmul-fp8",
+        o -> {
+          var ones = new byte[16];
+          Arrays.fill(ones, (byte) 0x38); // the e4m3 number 1
+          near(
+              o.matmulFp8(
+                  HostTensor.of(DType.E4M3, ones, 1, 16), HostTensor.of(DType.E4M3, ones, 16, 1)),
+              16);
+        });
+    EXAMPLES.put(
         "matmul-gguf",
         o -> {
           var block = new byte[34];

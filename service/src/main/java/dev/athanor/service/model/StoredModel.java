@@ -50,7 +50,7 @@ public final class StoredModel {
   private final Transfers transfers;
 
   /** The handles of the weights that are resident. */
-  private final Map<HostTensor, String> handles = new IdentityHashMap<>();
+  private final IdentityHashMap<HostTensor, String> handles = new IdentityHashMap<>();
 
   /** The graphs that were used last, by the types of inputs. */
   private final Map<Map<String, TensorType>, Graph> graphs =

@@ -3,8 +3,10 @@ package dev.athanor.service.rest;
 import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.TensorWriter.Encoding;
+import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
+import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.http.HttpRequests;
 import dev.athanor.service.http.RestSettings;
@@ -35,6 +37,7 @@ import org.springframework.web.bind.annotation.RestController;
 @RestController
 class StoredModelController {
 
+  private static final String ONNX = "application/onnx";
   private static final List<String> KEYS = List.of("inputs", "outputs");
 
   private final StoredModels models;
@@ -78,7 +81,7 @@ class StoredModelController {
   void put(
       @PathVariable("name") String name, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    Media.ofBody(request, Media.ONNX, Media.OCTET_STREAM);
+    requireOnnx(request);
     Media.ofAnswer(request, Media.JSON);
     HttpRequests.checkQuery(request, List.of());
     byte[] file;
@@ -89,6 +92,17 @@ class StoredModelController {
     response.setStatus(HttpServletResponse.SC_CREATED);
     response.setHeader("Location", "/models/" + name);
     answer(View.of(stored), response);
+  }
+
+  private static void requireOnnx(HttpServletRequest request) {
+    var given = request.getContentType();
+    if (given == null || !given.strip().equalsIgnoreCase(ONNX)) {
+      throw new Failure.Refused(
+          Code.UNSUPPORTED_MEDIA_TYPE,
+          "Content-Type",
+          "Content-Type is %s; it must be %s"
+              .formatted(given == null ? "missing" : Tensors.excerpt(given), ONNX));
+    }
   }
 
   @GetMapping("/models")

@@ -212,6 +212,11 @@ class StoredModelsTest {
         400,
         "malformed-body",
         "node \"z\" of Relu reads \"nothing\", which no earlier node computes");
+    problem(
+        given().contentType("application/json").body("{}").put("/models/bad"),
+        415,
+        "unsupported-media-type",
+        "Content-Type is application/json; it must be application/onnx");
     put("add", model(adding(1))).then().statusCode(201);
     given()
         .contentType("application/json")

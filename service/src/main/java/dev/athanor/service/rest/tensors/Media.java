@@ -16,7 +16,6 @@ public enum Media {
   OCTET_STREAM("application/octet-stream"),
   NPY("application/x-npy"),
   SAFETENSORS("application/x-safetensors"),
-  ONNX("application/onnx"),
   JSON("application/json");
 
   private final String text;

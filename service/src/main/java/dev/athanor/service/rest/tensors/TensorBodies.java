@@ -118,7 +118,6 @@ class TensorBodies {
       case NPY -> Npy.open(body, room, "body");
       case SAFETENSORS -> Safetensors.openOne(body, room.limit(), "body");
       case OCTET_STREAM -> octets(Objects.requireNonNull(type), request, body);
-      case ONNX -> throw new IllegalArgumentException(media.text());
     };
   }
 
