@@ -10,17 +10,15 @@ import dev.athanor.onnx.proto.ModelProto;
 import dev.athanor.onnx.proto.TensorProto;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import java.io.IOException;
-import java.io.InputStream;
+import dev.athanor.testing.OnnxNodes;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.zip.ZipInputStream;
 
 /**
- * A test of one node of the onnx package.
+ * A model with inputs and expected outputs, such as a test of the onnx package.
  *
  * @param inputs messages of tensors
  * @param expected messages of tensors
@@ -38,21 +36,14 @@ record NodeCase(
   /** The expected results of these dtypes are rounded at every step. */
   private static final Map<DType, Double> TWO_ULPS = Map.of(DType.F16, 0x1p-9, DType.BF16, 0x1p-6);
 
-  /** Reads the cases of a file that {@code tests/onnx_cases.py} of the Python client wrote. */
-  static List<NodeCase> read(InputStream file) throws IOException {
-    var parts = new LinkedHashMap<String, Map<String, byte[]>>();
-    try (var zip = new ZipInputStream(file)) {
-      for (var entry = zip.getNextEntry(); entry != null; entry = zip.getNextEntry()) {
-        var path = entry.getName().split("/", -1);
-        parts.computeIfAbsent(path[0], _ -> new LinkedHashMap<>()).put(path[1], zip.readAllBytes());
-      }
-    }
+  /** Returns the tests of the onnx package. */
+  static List<NodeCase> all() {
     var cases = new ArrayList<NodeCase>();
-    parts.forEach((name, files) -> cases.add(of(name, files)));
+    OnnxNodes.read().forEach((name, files) -> cases.add(of(name, files)));
     return cases;
   }
 
-  private static NodeCase of(String name, Map<String, byte[]> files) {
+  static NodeCase of(String name, Map<String, byte[]> files) {
     var inputs = new ArrayList<byte[]>();
     var expected = new ArrayList<byte[]>();
     files.forEach((file, bytes) -> {
