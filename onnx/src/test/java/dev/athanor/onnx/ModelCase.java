@@ -10,7 +10,6 @@ import dev.athanor.onnx.proto.ModelProto;
 import dev.athanor.onnx.proto.TensorProto;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.testing.OnnxNodes;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -25,7 +24,7 @@ import java.util.Objects;
  * @param relative the relative tolerance
  * @param absolute the absolute tolerance
  */
-record NodeCase(
+record ModelCase(
     String name,
     ByteString model,
     List<byte[]> inputs,
@@ -36,14 +35,14 @@ record NodeCase(
   /** The expected results of these dtypes are rounded at every step. */
   private static final Map<DType, Double> TWO_ULPS = Map.of(DType.F16, 0x1p-9, DType.BF16, 0x1p-6);
 
-  /** Returns the tests of the onnx package. */
-  static List<NodeCase> all() {
-    var cases = new ArrayList<NodeCase>();
-    OnnxNodes.read().forEach((name, files) -> cases.add(of(name, files)));
+  /** Returns models and tests of the onnx package. */
+  static List<ModelCase> of(Map<String, Map<String, byte[]>> files) {
+    var cases = new ArrayList<ModelCase>();
+    files.forEach((name, each) -> cases.add(of(name, each)));
     return cases;
   }
 
-  static NodeCase of(String name, Map<String, byte[]> files) {
+  private static ModelCase of(String name, Map<String, byte[]> files) {
     var inputs = new ArrayList<byte[]>();
     var expected = new ArrayList<byte[]>();
     files.forEach((file, bytes) -> {
@@ -55,7 +54,7 @@ record NodeCase(
     });
     var tolerance =
         new String(Objects.requireNonNull(files.get("tolerance")), UTF_8).split(" ", -1);
-    return new NodeCase(
+    return new ModelCase(
         name,
         ByteString.copyFrom(Objects.requireNonNull(files.get("model"))),
         inputs,
@@ -117,5 +116,10 @@ record NodeCase(
       }
     }
     return "";
+  }
+
+  @Override
+  public String toString() {
+    return name;
   }
 }

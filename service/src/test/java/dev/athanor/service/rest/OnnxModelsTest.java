@@ -12,7 +12,7 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.AthanorApplication;
-import dev.athanor.testing.OnnxNodes;
+import dev.athanor.testing.OnnxFiles;
 import io.restassured.RestAssured;
 import io.restassured.path.json.JsonPath;
 import io.restassured.specification.RequestSpecification;
@@ -25,17 +25,20 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
-/** Stores node tests of the onnx package as models and runs them on the emulator. */
+/** Stores models and tests of the onnx package, and runs each in one call on the emulator. */
 @SpringBootTest(
     classes = AthanorApplication.class,
     properties = "athanor.device=emulator",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
-class OnnxNodesTest {
+class OnnxModelsTest {
 
   /** Operators with a test whose inputs may all be inputs of a call. */
   private static final int LEAST_OPERATORS = 125;
@@ -50,7 +53,7 @@ class OnnxNodesTest {
   @Test
   void modelsOfOneNodeReturnWhatOnnxExpects() throws InvalidProtocolBufferException {
     var ran = new HashSet<String>();
-    for (var test : OnnxNodes.read().entrySet()) {
+    for (var test : OnnxFiles.nodes().entrySet()) {
       var model = Objects.requireNonNull(test.getValue().get("model"));
       var operator = ModelProto.parseFrom(model).getGraph().getNode(0).getOpType();
       if (!ran.contains(operator) && runs(test.getKey(), model, test.getValue())) {
@@ -58,6 +61,17 @@ class OnnxNodesTest {
       }
     }
     assertThat(ran).hasSizeGreaterThanOrEqualTo(LEAST_OPERATORS);
+  }
+
+  static Set<String> models() {
+    return OnnxFiles.models().keySet();
+  }
+
+  @ParameterizedTest
+  @MethodSource("models")
+  void modelsReturnWhatPyTorchExpects(String name) throws InvalidProtocolBufferException {
+    var files = Objects.requireNonNull(OnnxFiles.models().get(name));
+    assertThat(runs(name, Objects.requireNonNull(files.get("model")), files)).isTrue();
   }
 
   /** Returns whether the service accepts the model and its inputs. */

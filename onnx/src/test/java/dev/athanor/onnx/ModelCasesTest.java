@@ -3,15 +3,19 @@ package dev.athanor.onnx;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.testing.OnnxFiles;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.List;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
-/** Runs the node tests of the onnx package by the float64 references of the ops. */
-class NodeTest {
+/** Runs models by the float64 references of the ops. */
+class ModelCasesTest {
 
   private static final Path LEDGER = Path.of("src/test/resources/operators.txt");
 
@@ -29,7 +33,7 @@ class NodeTest {
   void everyNodeIsRightOrRefused() throws IOException {
     var counts = new TreeMap<String, Count>();
     var wrong = new ArrayList<String>();
-    for (var each : NodeCase.all()) {
+    for (var each : ModelCase.of(OnnxFiles.nodes())) {
       var outcome = each.outcome();
       var count = counts.computeIfAbsent(each.operator(), _ -> new Count());
       count.all++;
@@ -50,5 +54,15 @@ class NodeTest {
       Files.writeString(LEDGER, lines, UTF_8);
     }
     assertThat(lines.toString()).isEqualToNormalizingNewlines(Files.readString(LEDGER, UTF_8));
+  }
+
+  static List<ModelCase> models() {
+    return ModelCase.of(OnnxFiles.models());
+  }
+
+  @ParameterizedTest
+  @MethodSource("models")
+  void modelsReturnWhatPyTorchExpects(ModelCase model) throws IOException {
+    assertThat(model.outcome()).isEqualTo("passed");
   }
 }
