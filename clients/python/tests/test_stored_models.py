@@ -1,0 +1,65 @@
+"""Tests of ONNX models that the service stores."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+import unittest
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+import athanor
+
+from . import live
+
+MODELS = "test-support/src/main/resources/dev/athanor/testing/onnx-models.zip.gz"
+TOKENS = np.array([[5, 9, 2, 17, 4], [3, 3, 28, 6, 1]])
+SHAPE = (2, 5, 30)
+
+
+def file(name: str) -> bytes:
+    packed = Path(__file__).resolve().parents[3] / MODELS
+    with zipfile.ZipFile(io.BytesIO(gzip.decompress(packed.read_bytes()))) as files:
+        return files.read(name)
+
+
+class StoredModelsTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.model = file("llama/model")
+        # the elements are the last field of the message
+        self.expected = np.frombuffer(file("llama/output0")[-4 * 2 * 5 * 30 :], np.float32).reshape(SHAPE)
+
+    def test_a_model_is_stored_listed_run_and_deleted(self) -> None:
+        with athanor.connect(live.url()) as a:
+            described = a.store_model("llama", self.model)
+            self.assertEqual(["y"], described["outputs"])
+            self.assertEqual([{"name": "x", "dtype": "i64", "shape": ["2", "5"]}], described["inputs"])
+            self.assertEqual([described], [one for one in a.models() if one["name"] == "llama"])
+            y = a.run_model("llama", {"x": TOKENS}, ["y"])["y"]
+            np.testing.assert_allclose(y.numpy(), self.expected, rtol=1e-3, atol=1e-4)
+            again = a.run_model("llama", {"x": a.upload(TOKENS[::-1])}, {"y": y})["y"]
+            self.assertIs(again, y)
+            np.testing.assert_allclose(y.numpy(), self.expected[::-1], rtol=1e-3, atol=1e-4)
+            a.delete_model("llama")
+            with self.assertRaisesRegex(athanor.AthanorError, 'There is no model "llama"') as raised:
+                a.run_model("llama", {"x": TOKENS}, ["y"])
+            self.assertEqual("not-found", raised.exception.code)
+
+    def test_the_async_client_runs_models(self) -> None:
+        async def run() -> None:
+            async with athanor.connect_async(live.url()) as a:
+                await a.store_model("async", self.model)
+                result = await a.run_model("async", {"x": TOKENS}, ["y"])
+                np.testing.assert_allclose(await result["y"].numpy(), self.expected, rtol=1e-3, atol=1e-4)
+                await a.delete_model("async")
+
+        asyncio.run(run())
+
+    def test_a_file_that_is_no_model_is_refused(self) -> None:
+        with athanor.connect(live.url()) as a, self.assertRaises(athanor.AthanorError) as raised:
+            a.store_model("bad", self.model[:100])
+        self.assertEqual("malformed-body", raised.exception.code)
+        self.assertIn("the file of 100 bytes is not an ONNX model", raised.exception.detail)
