@@ -17,6 +17,10 @@ import dev.athanor.onnx.proto.ValueInfoProto;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
@@ -88,17 +92,31 @@ public final class OnnxModel {
    * @throws OnnxException if the file is malformed, or has nodes that the import does not support
    */
   public static OnnxModel read(byte[] file) {
+    try {
+      return read(new ByteArrayInputStream(file), file.length);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /**
+   * Reads a model.
+   *
+   * @param bytes the size of the file
+   * @throws OnnxException if the file is malformed, or has nodes that the import does not support
+   */
+  public static OnnxModel read(InputStream file, long bytes) throws IOException {
     ModelProto model;
     try {
       model = ModelProto.parseFrom(file);
     } catch (InvalidProtocolBufferException e) {
       throw new OnnxException.Malformed(
-          "the file of %d bytes is not an ONNX model: %s".formatted(file.length, e.getMessage()));
+          "the file of %d bytes is not an ONNX model: %s".formatted(bytes, e.getMessage()));
     }
     if (!model.hasGraph() || model.getGraph().getOutputCount() == 0) {
       throw new OnnxException.Malformed(
           "the file of %d bytes is not an ONNX model: it has no graph with outputs"
-              .formatted(file.length));
+              .formatted(bytes));
     }
     return new OnnxModel(model);
   }

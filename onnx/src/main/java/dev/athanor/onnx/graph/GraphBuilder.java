@@ -125,8 +125,12 @@ public final class GraphBuilder {
    */
   public Graph build(Map<String, Value> outputs) {
     var named = new LinkedHashMap<String, Graph.Output>();
-    outputs.forEach(
-        (name, value) -> named.put(name, new Graph.Output(written(value), value.type())));
+    var used = new HashSet<String>();
+    outputs.forEach((name, value) -> {
+      var step = used.contains(value.source()) ? copied(value) : written(value);
+      used.add(step);
+      named.put(name, new Graph.Output(step, value.type()));
+    });
     var needed = new HashSet<String>();
     var kept = new ArrayDeque<Step>();
     named.values().forEach(output -> needed.add(output.step()));
@@ -144,6 +148,11 @@ public final class GraphBuilder {
     if (value.type().equals(computed.get(value.source()))) {
       return value.source();
     }
+    return copied(value);
+  }
+
+  /** Returns the name of a copy. */
+  private String copied(Value value) {
     var flat = new Value(value.source(), value.type(), Optional.empty());
     var attributes = Map.of("expression", "x");
     var op = CATALOGUE.find("map").orElseThrow();

@@ -28,6 +28,9 @@ import org.jspecify.annotations.Nullable;
 public final class Node {
   private static final Catalogue CATALOGUE = Catalogue.load();
 
+  /** Maximum numbers of a range, which is a constant. */
+  private static final long MOST_OF_RANGE = 1 << 24;
+
   private final GraphBuilder graph;
   private final NodeProto proto;
   private final List<@Nullable Value> inputs;
@@ -167,6 +170,9 @@ public final class Node {
 
   /** Returns the i32 numbers from 0 to {@code count - 1}. */
   public Value range(long count) {
+    if (count > MOST_OF_RANGE) {
+      throw new NotExpressible("a range of %d numbers".formatted(count));
+    }
     return constant(
         DType.I32,
         List.of(count),

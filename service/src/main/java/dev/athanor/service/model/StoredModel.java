@@ -22,6 +22,7 @@ import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
@@ -35,8 +36,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class StoredModel {
 
-  /** Types of inputs whose graphs are kept. */
-  private static final int MOST_GRAPHS = 64;
+  /** Maximum number of graphs that are kept, each for other types of inputs. */
+  public static final int MOST_GRAPHS = 64;
 
   /** Maximum elements of a constant that graphs rather compute with than read. */
   private static final int MOST_FOLDED = 64;
@@ -52,16 +53,9 @@ public final class StoredModel {
   /** The handles of the weights that are resident. */
   private final IdentityHashMap<HostTensor, String> handles = new IdentityHashMap<>();
 
-  /** The graphs that were used last, by the types of inputs. */
+  /** Graphs by the types of inputs, the one that was used last at the end. */
   private final Map<Map<String, TensorType>, Graph> graphs =
-      new LinkedHashMap<>(MOST_GRAPHS, 0.75f, true) {
-        private static final long serialVersionUID = 1;
-
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<Map<String, TensorType>, Graph> eldest) {
-          return size() > MOST_GRAPHS;
-        }
-      };
+      new LinkedHashMap<>(MOST_GRAPHS, 0.75f, true);
 
   StoredModel(
       String name,
@@ -131,13 +125,9 @@ public final class StoredModel {
     }
   }
 
-  /** Returns whether no weight is missing; if one is, later calls make all resident again. */
-  synchronized boolean hasWeights(RequestContext context) {
-    boolean all = handles.values().stream().allMatch(handle -> isResident(handle, context));
-    if (!all) {
-      unload(context);
-    }
-    return all;
+  /** Makes later calls load the weights that are no longer resident. */
+  synchronized void forgetMissing(RequestContext context) {
+    handles.values().removeIf(handle -> !isResident(handle, context));
   }
 
   private boolean isResident(String handle, RequestContext context) {
@@ -151,8 +141,26 @@ public final class StoredModel {
 
   /** Deletes the weights. A later call makes them resident again. */
   synchronized void unload(RequestContext context) {
+    graphs.clear();
+    handles.values().forEach(handle -> delete(handle, context));
     handles.clear();
-    store.of(context.tenant()).deleteScope(scope());
+  }
+
+  private void delete(String handle, RequestContext context) {
+    try {
+      store.of(context.tenant()).delete(handle);
+    } catch (Failure.Refused e) {
+      // it has been deleted already
+    }
+  }
+
+  /** Deletes the weights that no graph reads and the file does not store. */
+  private void deleteUnread(RequestContext context) {
+    var read = Collections.<HostTensor>newSetFromMap(new IdentityHashMap<>());
+    read.addAll(model.initializers());
+    graphs.values().forEach(graph -> read.addAll(graph.weights().values()));
+    var unread = handles.keySet().stream().filter(weight -> !read.contains(weight)).toList();
+    unread.forEach(weight -> delete(Objects.requireNonNull(handles.remove(weight)), context));
   }
 
   /**
@@ -165,6 +173,10 @@ public final class StoredModel {
   synchronized ModelCall call(
       Map<String, Call.Input> given, Map<String, Target> targets, RequestContext context) {
     var graph = graph(types(given, context));
+    if (graphs.size() > MOST_GRAPHS) {
+      graphs.remove(graphs.keySet().iterator().next());
+      deleteUnread(context);
+    }
     load(graph.weights().values(), context);
     var inputs = new LinkedHashMap<String, Call.Input>();
     var steps = new ArrayList<Pipeline.Step>();

@@ -3,6 +3,7 @@ package dev.athanor.service.model;
 import dev.athanor.onnx.OnnxModel;
 import dev.athanor.onnx.file.OnnxException;
 import dev.athanor.ops.Catalogue;
+import dev.athanor.service.codec.HeldBody;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -14,6 +15,9 @@ import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorStore;
 import dev.athanor.service.transfer.Transfers;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.Comparator;
 import java.util.List;
@@ -27,6 +31,11 @@ import java.util.regex.Pattern;
 public final class StoredModels {
 
   private static final Pattern FORM = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
+
+  /** Maximum number of models of a tenant. */
+  private static final int MOST_MODELS = 256;
+
+  private static final Duration RETRY = Duration.ofSeconds(1);
 
   private final Catalogue catalogue;
   private final TensorStore store;
@@ -53,7 +62,7 @@ public final class StoredModels {
    * @throws Failure.Refused if the file is not a model that the import supports
    * @throws Failure if a quota or the memory does not suffice; nothing is stored then
    */
-  public StoredModel put(String name, byte[] file, RequestContext context) {
+  public StoredModel put(String name, HeldBody file, RequestContext context) {
     if (!FORM.matcher(name).matches()) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
@@ -61,11 +70,21 @@ public final class StoredModels {
           "the name is \"%s\"; a name has 1 to 64 letters, digits, periods, hyphens and underscores and begins with a letter or a digit"
               .formatted(Tensors.excerpt(name)));
     }
+    var key = new Key(context.tenant(), name);
+    if (!models.containsKey(key) && list(context.tenant()).size() >= MOST_MODELS) {
+      throw new Failure.Busy(
+          Code.QUOTA_EXCEEDED,
+          "Quota exceeded by another model: %d are stored, which is the limit. Delete models."
+              .formatted(MOST_MODELS),
+          RETRY);
+    }
     OnnxModel read;
     try {
-      read = OnnxModel.read(file);
+      read = OnnxModel.read(file, file.bytes());
     } catch (OnnxException e) {
       throw StoredModel.refused(e);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e); // the file is in memory
     }
     var model =
         new StoredModel(
@@ -76,7 +95,7 @@ public final class StoredModels {
       model.unload(context);
       throw e;
     }
-    var before = models.put(new Key(context.tenant(), name), model);
+    var before = models.put(key, model);
     if (before != null) {
       before.unload(context);
     }
@@ -146,10 +165,11 @@ public final class StoredModels {
     try {
       return run(model, inputs, targets, context, runner);
     } catch (Failure.Refused e) {
-      if (e.code() != Code.UNKNOWN_HANDLE || model.hasWeights(context)) {
+      if (e.code() != Code.UNKNOWN_HANDLE) {
         throw e;
       }
-      // weights were deleted, lost with a device, or replaced together with the model
+      // a weight may have been deleted, lost with a device, or replaced together with the model
+      model.forgetMissing(context);
       return run(get(context.tenant(), name), inputs, targets, context, runner);
     }
   }

@@ -1,6 +1,7 @@
 package dev.athanor.service.rest;
 
 import dev.athanor.service.codec.DecodeBudget;
+import dev.athanor.service.codec.HeldBody;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;
@@ -84,11 +85,11 @@ class StoredModelController {
     requireOnnx(request);
     Media.ofAnswer(request, Media.JSON);
     HttpRequests.checkQuery(request, List.of());
-    byte[] file;
-    try (var body = HttpRequests.body(request, settings.maxBodyBytes())) {
-      file = body.readAllBytes();
+    StoredModel stored;
+    try (var memory = inline.open(HttpRequests.account(request));
+        var body = HttpRequests.body(request, settings.maxBodyBytes())) {
+      stored = models.put(name, HeldBody.read(body, memory), HttpRequests.context(request));
     }
-    var stored = models.put(name, file, HttpRequests.context(request));
     response.setStatus(HttpServletResponse.SC_CREATED);
     response.setHeader("Location", "/models/" + name);
     answer(View.of(stored), response);

@@ -15,6 +15,7 @@ import dev.athanor.onnx.proto.TensorShapeProto;
 import dev.athanor.onnx.proto.TypeProto;
 import dev.athanor.onnx.proto.ValueInfoProto;
 import dev.athanor.service.AthanorApplication;
+import dev.athanor.service.model.StoredModel;
 import io.restassured.RestAssured;
 import io.restassured.response.Response;
 import io.restassured.specification.RequestSpecification;
@@ -184,6 +185,33 @@ class StoredModelsTest {
     given().get("/tensors").then().body("tensors", hasSize(handles.size()));
     handles.forEach(handle -> given().delete("/tensors/" + handle).then().statusCode(204));
     run("add", 1, "").then().statusCode(200).body("outputs.y.data[3]", equalTo(1f));
+  }
+
+  /** Constants that depend on the shapes of inputs are freed with the graphs that read them. */
+  @Test
+  void freesTheConstantsOfShapesThatWereNotUsedLately() {
+    var graph =
+        adding(1)
+            .addNode(node("Shape", "shape", "x"))
+            .addNode(node("ConstantOfShape", "zeros", "shape"))
+            .addNode(node("Add", "same", "y", "zeros"))
+            .addNode(node("Identity", "again", "same"))
+            .addOutput(matrix("same", "rows", WIDTH))
+            .addOutput(matrix("again", "rows", WIDTH));
+    put("shapes", model(graph)).then().statusCode(201);
+    for (int rows = 1; rows <= StoredModel.MOST_GRAPHS + 10; rows++) {
+      run("shapes", rows, "\"same\": {}, \"again\": {}")
+          .then()
+          .statusCode(200)
+          .body("outputs.same.data[4]", equalTo(2f))
+          .body("outputs.again.data[4]", equalTo(2f));
+    }
+    // the sum's weight, and one constant for each graph
+    given()
+        .queryParam("limit", 1000)
+        .get("/tensors")
+        .then()
+        .body("tensors", hasSize(StoredModel.MOST_GRAPHS + 1));
   }
 
   @Test
