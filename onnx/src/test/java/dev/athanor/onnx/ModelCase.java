@@ -67,17 +67,23 @@ record ModelCase(
     return ModelProto.parseFrom(model).getGraph().getNode(0).getOpType();
   }
 
+  /** Returns the inputs by name. */
+  Map<String, HostTensor> tensors() throws InvalidProtocolBufferException {
+    var given = new LinkedHashMap<String, HostTensor>();
+    for (var bytes : inputs) {
+      var tensor = TensorProto.parseFrom(bytes);
+      given.put(tensor.getName(), TensorProtos.read(tensor));
+    }
+    return given;
+  }
+
   /** Returns "passed", "wrong: …", or why the import does not support the node. */
   String outcome() throws InvalidProtocolBufferException {
     Map<String, HostTensor> results;
     var tensors = new ArrayList<HostTensor>();
     try {
       var read = OnnxModel.read(model.toByteArray());
-      var given = new LinkedHashMap<String, HostTensor>();
-      for (var bytes : inputs) {
-        var tensor = TensorProto.parseFrom(bytes);
-        given.put(tensor.getName(), TensorProtos.read(tensor));
-      }
+      var given = tensors();
       for (var bytes : expected) {
         tensors.add(TensorProtos.read(TensorProto.parseFrom(bytes)));
       }

@@ -1,6 +1,8 @@
 package dev.athanor.client;
 
 import dev.athanor.client.ops.AsyncOperations;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
@@ -37,6 +39,12 @@ public final class AsyncAthanor extends AsyncOperations<Tensor> {
     var chosen = new StoreOptions();
     options.accept(chosen);
     return session.store(name, values, chosen);
+  }
+
+  /** Runs a stored model; see {@link Athanor#runModel}. */
+  public CompletableFuture<Map<String, Tensor>> runModel(
+      String name, Map<String, Operand> inputs, List<String> outputs) {
+    return session.runModel(name, inputs, outputs);
   }
 
   /** Runs a pipeline. */

@@ -1,8 +1,10 @@
 package dev.athanor.client;
 
 import dev.athanor.client.ops.Operations;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -124,6 +126,49 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
   /** Deletes all tensors of a scope. */
   public void deleteScope(String scope) {
     Futures.await(session.deleteScope(scope));
+  }
+
+  /**
+   * Stores an ONNX model, or replaces the model with this name. Needs HTTP.
+   *
+   * @param name 1 to 64 letters, digits, periods, hyphens and underscores; must start with a letter
+   *     or digit
+   * @param file an ONNX file with its weights
+   * @throws AthanorException if the file is not a model, or has nodes that no operation expresses
+   */
+  public ModelInfo storeModel(String name, byte[] file) {
+    Session.requireModel(name);
+    return Futures.await(
+        session.call(
+            "storeModel",
+            Session.Call.REPEATABLE,
+            (to, context) -> to.storeModel(name, ByteBuffer.wrap(file), context)));
+  }
+
+  /** Returns the stored models. Needs HTTP. */
+  public List<ModelInfo> models() {
+    return Futures.await(session.call("models", Session.Call.REPEATABLE, Transport::models));
+  }
+
+  /**
+   * Runs a stored model. Needs HTTP.
+   *
+   * @param inputs by the model's inputs
+   * @param outputs the outputs to keep on the device
+   */
+  public Map<String, Tensor> runModel(
+      String name, Map<String, Operand> inputs, List<String> outputs) {
+    return Futures.await(async().runModel(name, inputs, outputs));
+  }
+
+  /** Deletes a model and its weights. Needs HTTP. */
+  public void deleteModel(String name) {
+    Session.requireModel(name);
+    Futures.await(
+        session.call(
+            "deleteModel",
+            Session.Call.REPEATABLE,
+            (to, context) -> to.deleteModel(name, context)));
   }
 
   /** Returns an empty pipeline. */

@@ -270,6 +270,28 @@ final class GrpcTransport implements Transport {
   }
 
   @Override
+  public CompletableFuture<ModelInfo> storeModel(
+      String name, ByteBuffer file, CallContext context) {
+    throw needsHttp("storeModel");
+  }
+
+  @Override
+  public CompletableFuture<List<ModelInfo>> models(CallContext context) {
+    throw needsHttp("models");
+  }
+
+  @Override
+  public CompletableFuture<Map<String, Output>> runModel(
+      String name, Map<String, Operand> inputs, Map<String, Target> targets, CallContext context) {
+    throw needsHttp("runModel");
+  }
+
+  @Override
+  public CompletableFuture<String> deleteModel(String name, CallContext context) {
+    throw needsHttp("deleteModel");
+  }
+
+  @Override
   public CompletableFuture<List<DeviceInfo>> devices(CallContext context) {
     throw needsHttp("devices");
   }

@@ -215,6 +215,36 @@ final class HttpTransport implements Transport {
   }
 
   @Override
+  public CompletableFuture<ModelInfo> storeModel(
+      String name, ByteBuffer file, CallContext context) {
+    var request =
+        request("/models/" + name, Map.of(), context)
+            .header("Content-Type", "application/onnx")
+            .PUT(Bodies.of(List.of(file)));
+    return send(request, Json::model);
+  }
+
+  @Override
+  public CompletableFuture<List<ModelInfo>> models(CallContext context) {
+    return send(request("/models", Map.of(), context), Json::models);
+  }
+
+  @Override
+  public CompletableFuture<Map<String, Output>> runModel(
+      String name, Map<String, Operand> inputs, Map<String, Target> targets, CallContext context) {
+    var request =
+        request("/models/" + name + "/run", Map.of(), context)
+            .header("Content-Type", JSON)
+            .POST(Bodies.of(List.of(Json.model(inputs, targets))));
+    return send(request, Json::outputs);
+  }
+
+  @Override
+  public CompletableFuture<String> deleteModel(String name, CallContext context) {
+    return send(request("/models/" + name, Map.of(), context).DELETE(), answer -> name);
+  }
+
+  @Override
   public CompletableFuture<String> deleteScope(String scope, CallContext context) {
     return send(request("/tensors", Map.of("scope", scope), context).DELETE(), answer -> scope);
   }

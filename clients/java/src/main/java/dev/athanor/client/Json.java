@@ -50,6 +50,13 @@ final class Json {
     });
   }
 
+  static ByteBuffer model(Map<String, Operand> inputs, Map<String, Transport.Target> targets) {
+    return object(out -> {
+      inputs(out, inputs);
+      targets(out, targets);
+    });
+  }
+
   static ByteBuffer lease(long seconds) {
     return object(out -> out.writeNumberProperty("ttlSeconds", seconds));
   }
@@ -209,6 +216,18 @@ final class Json {
     var ops = new ArrayList<OpDescription>();
     read(answer).path("ops").forEach(op -> ops.add(MAPPER.treeToValue(op, OpDescription.class)));
     return ops;
+  }
+
+  static ModelInfo model(ByteBuffer answer) {
+    return MAPPER.treeToValue(read(answer), ModelInfo.class);
+  }
+
+  static List<ModelInfo> models(ByteBuffer answer) {
+    var models = new ArrayList<ModelInfo>();
+    read(answer)
+        .path("models")
+        .forEach(model -> models.add(MAPPER.treeToValue(model, ModelInfo.class)));
+    return models;
   }
 
   static List<DeviceInfo> devices(ByteBuffer answer) {

@@ -140,7 +140,11 @@ public final class GraphBuilder {
         step.inputs().values().forEach(source -> needed.add(source.name()));
       }
     }
-    return new Graph(inputs, weights(needed), List.copyOf(kept), named);
+    var types = new HashMap<>(computed);
+    types.putAll(inputs);
+    constants.forEach((name, tensor) -> types.put(name, tensor.type()));
+    var joined = new Fusion(CATALOGUE, types).of(List.copyOf(kept), used);
+    return new Graph(inputs, weights(needed), joined, named);
   }
 
   /** Returns the name of a step's output with the shape of a value; copies other values. */

@@ -1,8 +1,12 @@
 package dev.athanor.ops.quant;
 
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.Value;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -17,6 +21,7 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.Variant;
 import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
@@ -103,17 +108,17 @@ public final class QuantizeBlocks implements SampledOp {
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var x = Objects.requireNonNull(inputs.get("x"));
     var outputs = outputs(inputs, attributes);
-    var variant = new QuantizeBlocksVariant(format(attributes), x.dtype());
+    var variant = new Quantizing(format(attributes), x.dtype());
     long blocks = x.shape().elements() / variant.format().blockElements();
     int threads = Checks.requireThreads("x", x, blocks * variant.threadsPerBlock());
-    int grid = Math.ceilDiv(threads, QuantizeBlocksVariant.THREADS);
+    int grid = Math.ceilDiv(threads, Quantizing.THREADS);
     var cost = Plan.Cost.of(4.0 * x.shape().elements(), inputs, outputs);
     var machine = Machine.of(capability);
     double elements = (double) x.shape().elements() / grid;
     double bytes = elements * x.dtype().bytes();
     var work =
         new BlockWork(
-            QuantizeBlocksVariant.THREADS,
+            Quantizing.THREADS,
             REGISTERS,
             0,
             machine.issueCycles(INSTRUCTIONS * elements / KernelBuilder.WARP),
@@ -127,7 +132,7 @@ public final class QuantizeBlocks implements SampledOp {
         new Step(
             variant,
             Dim3.of(grid),
-            QuantizeBlocksVariant.THREADS,
+            Quantizing.THREADS,
             0,
             Arguments.ofInputs("x").outputs("q").with("blocks", (int) blocks)));
     return candidates.plans(outputs, cost);
@@ -185,5 +190,56 @@ public final class QuantizeBlocks implements SampledOp {
       }
     }
     return cases;
+  }
+
+  /**
+   * A kernel that quantizes numbers to blocks of 32: {@code x, q, blocks}. A thread encodes a part
+   * of a block.
+   */
+  private record Quantizing(DType format, DType in) implements Variant {
+
+    static final int THREADS = 256;
+
+    /** Returns the number of numbers of a run: what one access loads. */
+    private int length() {
+      return 16 / in.bytes();
+    }
+
+    /** Returns the number of threads per block of the format. */
+    int threadsPerBlock() {
+      return BlockFormat.parts(format, length());
+    }
+
+    @Override
+    public String name() {
+      return "quantize_%s_%s".formatted(format.text(), in.text());
+    }
+
+    @Override
+    public Kernel build() {
+      return KernelBuilder.build(
+          name(),
+          THREADS,
+          k -> {
+            var x = k.input("x", Problems.type(in));
+            var q = k.pointer("q", Type.U8);
+            var blocks = k.integer("blocks");
+            var block =
+                k.block()
+                    .times(THREADS / threadsPerBlock())
+                    .plus(k.thread().div(threadsPerBlock()));
+            var part = k.thread().rem(threadsPerBlock());
+            var exists = block.lt(blocks);
+            var numbers = x.plus(block.wide().times(format.blockElements()));
+            var first = BlockFormat.first(format, part, length());
+            var runs = new ArrayList<List<Real>>();
+            for (int run = 0; run < BlockFormat.runs(format); run++) {
+              var at = first.plus(run * BlockFormat.apart(format));
+              runs.add(numbers.loadWhere(exists, length(), at).stream().map(Value::widen).toList());
+            }
+            new BlockEncoder(k, BlockRule.of(format), part, runs)
+                .store(q.plus(block.wide().times(format.bytes())), exists);
+          });
+    }
   }
 }

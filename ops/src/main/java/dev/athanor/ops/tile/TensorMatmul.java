@@ -151,7 +151,7 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
     var ofWarp = WarpProduct.of(k, product, promoted);
     var sums = new WarpSums(k, tile, product.mma());
     int extent = scales.map(GroupScales::extent).orElse(promoted);
-    var parts = new PartialSums(k, product, sums, promoted, extent, at -> load(scales, at));
+    var parts = new WarpSums.Parts(k, product, sums, promoted, extent, at -> load(scales, at));
     var ring = new Ring(k, product, range.from(), both(producerA, producerB));
     var first = fragments(ring.full(), 0).variables(k);
     k.loop(
