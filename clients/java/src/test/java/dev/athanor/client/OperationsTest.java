@@ -213,11 +213,12 @@ class OperationsTest {
     EXAMPLES.put(
         "matmul-fp8",
         o -> {
-          var ones = new byte[16];
-          Arrays.fill(ones, (byte) 0x38); // the e4m3 number 1
+          var eights = new byte[16];
+          Arrays.fill(eights, (byte) 0x38); // the e4m3 number 1
           near(
               o.matmulFp8(
-                  HostTensor.of(DType.E4M3, ones, 1, 16), HostTensor.of(DType.E4M3, ones, 16, 1)),
+                  HostTensor.of(DType.E4M3, eights, 1, 16),
+                  HostTensor.of(DType.E4M3, eights, 16, 1)),
               16);
         });
     EXAMPLES.put(

@@ -80,14 +80,12 @@ final class Fusion {
 
   /** Returns the step that computes an input, if no other reads it and it has the same shape. */
   private Optional<Step> only(Source source, TensorType out) {
-    var step = steps.get(source.name());
     boolean joins =
-        step != null
-            && step.outputs().size() == 1
-            && Objects.equals(readers.get(source.name()), 1)
+        Objects.equals(readers.get(source.name()), 1)
             && type(source.name()).shape().equals(source.shape())
             && source.shape().equals(out.shape());
-    return joins ? Optional.of(step) : Optional.empty();
+    return Optional.ofNullable(steps.get(source.name()))
+        .filter(step -> joins && step.outputs().size() == 1);
   }
 
   private TensorType type(String name) {
