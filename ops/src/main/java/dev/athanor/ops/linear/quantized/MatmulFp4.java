@@ -166,7 +166,7 @@ public final class MatmulFp4 implements SampledOp {
 
   /** Returns the tolerance of a product: that of f32, or that of 16-bit numbers. */
   static Tolerance tolerance(DType in, DType out, long depth) {
-    return in == DType.F32 ? MatmulGguf.tolerance(in, depth) : MatmulInt4.tolerance(out);
+    return in == DType.F32 ? MatmulGguf.tolerance(in, depth) : MatmulInt4.tolerance(in, out);
   }
 
   @Override

@@ -154,15 +154,15 @@ public final class MatmulInt4 implements SampledOp {
   @Override
   public Tolerance tolerance(
       String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
-    return tolerance(dtype);
+    return tolerance(Objects.requireNonNull(inputs.get("a")).dtype(), dtype);
   }
 
   /**
-   * Returns the tolerance of a result, which includes the final rounding to its dtype: a relative
-   * error of up to 2^-9 for bf16.
+   * Returns the tolerance of a result, which includes the final rounding to its dtype, and that of
+   * weights that are decoded to the dtype of a: a relative error of up to 2^-9 for bf16.
    */
-  static Tolerance tolerance(DType out) {
-    return Tolerance.relative(out == DType.BF16 ? 4e-3 : 2e-3);
+  static Tolerance tolerance(DType in, DType out) {
+    return Tolerance.relative(in == DType.BF16 || out == DType.BF16 ? 4e-3 : 2e-3);
   }
 
   @Override

@@ -161,7 +161,7 @@ final class ProjectionCases {
                   "packed", quants.words(n, k / 8),
                   "scales", quants.scales(DType.F16, 1, n)),
               Attributes.of(new MatmulInt4().description(), Map.of("outDtype", "f32")),
-              Map.of("c", MatmulInt4.tolerance(DType.F32))));
+              Map.of("c", MatmulInt4.tolerance(DType.F16, DType.F32))));
     }
 
     void add(int turn, Int4Layout layout, int[] size, String zeroFormat) {
@@ -208,7 +208,7 @@ final class ProjectionCases {
           new Case(
               inputs,
               Attributes.of(new MatmulInt4().description(), attributes),
-              Map.of("c", MatmulInt4.tolerance(out))));
+              Map.of("c", MatmulInt4.tolerance(in, out))));
     }
   }
 
