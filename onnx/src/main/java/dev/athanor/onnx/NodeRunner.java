@@ -17,7 +17,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
-import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -181,10 +180,15 @@ record NodeRunner(GraphBuilder graph, long opset, Map<String, FunctionProto> fun
 
   private static List<Value> results(
       NodeProto node, List<String> names, Map<String, Value> values) {
-    return names.stream()
-        .map(name ->
-            Objects.requireNonNull(
-                values.get(name), () -> label(node) + " does not compute " + name))
-        .toList();
+    var results = new ArrayList<Value>();
+    for (var name : names) {
+      var value = values.get(name);
+      if (value == null) {
+        throw new OnnxException.Malformed(
+            "%s has the output \"%s\", which no node computes".formatted(label(node), name));
+      }
+      results.add(value);
+    }
+    return results;
   }
 }

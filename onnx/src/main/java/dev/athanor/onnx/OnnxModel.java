@@ -240,15 +240,23 @@ public final class OnnxModel {
     run(graph, values);
     var results = new LinkedHashMap<String, HostTensor>();
     for (var output : outputs) {
-      results.put(output, Objects.requireNonNull(values.get(output)).constant().orElseThrow());
+      results.put(output, output(output, values).constant().orElseThrow());
     }
     return results;
+  }
+
+  private static Value output(String name, Map<String, Value> values) {
+    var value = values.get(name);
+    if (value == null) {
+      throw new OnnxException.Malformed("no node computes the output \"%s\"".formatted(name));
+    }
+    return value;
   }
 
   private Graph build(GraphBuilder graph, Map<String, Value> values) {
     run(graph, values);
     var results = new LinkedHashMap<String, Value>();
-    outputs.forEach(name -> results.put(name, Objects.requireNonNull(values.get(name))));
+    outputs.forEach(name -> results.put(name, output(name, values)));
     return graph.build(results);
   }
 

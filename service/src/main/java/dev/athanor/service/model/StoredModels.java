@@ -3,7 +3,6 @@ package dev.athanor.service.model;
 import dev.athanor.onnx.OnnxModel;
 import dev.athanor.onnx.file.OnnxException;
 import dev.athanor.ops.Catalogue;
-import dev.athanor.service.codec.HeldBody;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;

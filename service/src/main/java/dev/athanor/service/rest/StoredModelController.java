@@ -1,7 +1,6 @@
 package dev.athanor.service.rest;
 
 import dev.athanor.service.codec.DecodeBudget;
-import dev.athanor.service.codec.HeldBody;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;
@@ -12,6 +11,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.http.HttpRequests;
 import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.model.HeldBody;
 import dev.athanor.service.model.StoredModel;
 import dev.athanor.service.model.StoredModels;
 import dev.athanor.service.rest.tensors.Media;

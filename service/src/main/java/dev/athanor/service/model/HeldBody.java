@@ -1,5 +1,7 @@
-package dev.athanor.service.codec;
+package dev.athanor.service.model;
 
+import dev.athanor.service.codec.ByteSource;
+import dev.athanor.service.codec.HostAllocator;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.foreign.MemorySegment;

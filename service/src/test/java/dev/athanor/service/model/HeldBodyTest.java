@@ -1,7 +1,9 @@
-package dev.athanor.service.codec;
+package dev.athanor.service.model;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.service.codec.ByteSource;
+import dev.athanor.service.codec.HostAllocator;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.util.SplittableRandom;
