@@ -23,10 +23,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * Adds the nodes of a model to a graph. Functions of the model are inlined, and so is the branch of
  * an {@code If} that its condition, which must be a constant, chooses.
- *
- * @param functions of the model by domain and name
  */
-record NodeRunner(GraphBuilder graph, long opset, Map<String, FunctionProto> functions) {
+final class NodeRunner {
+
+  /** Maximum nesting of functions and branches. */
+  private static final int MOST_NESTED = 64;
+
+  /** Maximum number of nodes after functions are inlined. */
+  private static final int MOST_NODES = 1 << 17;
 
   /** The names of the domain of the standard operators. */
   static final Set<String> STANDARD = Set.of("", "ai.onnx");
@@ -39,6 +43,23 @@ record NodeRunner(GraphBuilder graph, long opset, Map<String, FunctionProto> fun
 
   /** The attributes of an {@code If} with its branches. */
   private static final List<String> BRANCHES = List.of("then_branch", "else_branch");
+
+  private final GraphBuilder graph;
+  private final long opset;
+  private final Map<String, FunctionProto> functions;
+  private int nested;
+  private int count;
+
+  /**
+   * Creates a runner.
+   *
+   * @param functions of the model by domain and name
+   */
+  NodeRunner(GraphBuilder graph, long opset, Map<String, FunctionProto> functions) {
+    this.graph = graph;
+    this.opset = opset;
+    this.functions = functions;
+  }
 
   static String key(String domain, String name) {
     return domain + "." + name;
@@ -86,7 +107,15 @@ record NodeRunner(GraphBuilder graph, long opset, Map<String, FunctionProto> fun
 
   /** Runs nodes in order and adds their outputs to {@code values}. */
   void run(List<NodeProto> nodes, Map<String, Value> values) {
+    if (++nested > MOST_NESTED) {
+      throw new OnnxException.Malformed(
+          "functions and branches are nested more than %d deep".formatted(MOST_NESTED));
+    }
     for (var node : nodes) {
+      if (++count > MOST_NODES) {
+        throw new OnnxException.Malformed(
+            "the model has more than %d nodes with those of its functions".formatted(MOST_NODES));
+      }
       var results = run(node, values);
       for (int i = 0; i < Math.min(results.size(), node.getOutputCount()); i++) {
         // without a name, an output is omitted
@@ -95,6 +124,7 @@ record NodeRunner(GraphBuilder graph, long opset, Map<String, FunctionProto> fun
         }
       }
     }
+    nested--;
   }
 
   private List<Value> run(NodeProto node, Map<String, Value> values) {

@@ -4,12 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.onnx.file.OnnxException;
+import dev.athanor.onnx.proto.FunctionProto;
+import dev.athanor.onnx.proto.GraphProto;
+import dev.athanor.onnx.proto.ModelProto;
+import dev.athanor.onnx.proto.NodeProto;
+import dev.athanor.onnx.proto.TypeProto;
+import dev.athanor.onnx.proto.ValueInfoProto;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.testing.OnnxFiles;
 import dev.athanor.testing.TestTier;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
@@ -72,5 +80,64 @@ class DamagedModelTest {
     assertThatThrownBy(() -> OnnxModel.read(Arrays.copyOf(file, length)))
         .isInstanceOf(OnnxException.Malformed.class)
         .hasMessageStartingWith("the file of %d bytes is not an ONNX model: ".formatted(length));
+  }
+
+  private static NodeProto call(String function, String input, String output) {
+    return NodeProto.newBuilder()
+        .setDomain("own")
+        .setOpType(function)
+        .addInput(input)
+        .addOutput(output)
+        .build();
+  }
+
+  private static FunctionProto function(String name, NodeProto... nodes) {
+    return FunctionProto.newBuilder()
+        .setDomain("own")
+        .setName(name)
+        .addInput("x")
+        .addOutput("y")
+        .addAllNode(List.of(nodes))
+        .build();
+  }
+
+  /** Calls the first of the functions. */
+  private static void calls(FunctionProto... functions) {
+    var scalar = TypeProto.Tensor.newBuilder().setElemType(1);
+    scalar.getShapeBuilder();
+    var graph =
+        GraphProto.newBuilder()
+            .addNode(call(functions[0].getName(), "a", "b"))
+            .addInput(
+                ValueInfoProto.newBuilder()
+                    .setName("a")
+                    .setType(TypeProto.newBuilder().setTensorType(scalar)))
+            .addOutput(ValueInfoProto.newBuilder().setName("b"));
+    var model = ModelProto.newBuilder().setGraph(graph).addAllFunctions(List.of(functions)).build();
+    OnnxModel.read(model.toByteArray()).graph(Map.of("a", TensorType.of(DType.F32)));
+  }
+
+  @Test
+  void functionsThatCallThemselvesAreRefused() {
+    assertThatThrownBy(() -> calls(function("f", call("f", "x", "y"))))
+        .isInstanceOf(OnnxException.Malformed.class)
+        .hasMessage("functions and branches are nested more than 64 deep");
+  }
+
+  /** Each function calls the next one twice, so the nodes double with each. */
+  @Test
+  void functionsWithTooManyNodesAreRefused() {
+    var functions = new FunctionProto[40];
+    for (int i = 0; i < 39; i++) {
+      var next = "f" + (i + 1);
+      functions[i] = function("f" + i, call(next, "x", "z"), call(next, "z", "y"));
+    }
+    functions[39] =
+        function(
+            "f39",
+            NodeProto.newBuilder().setOpType("Identity").addInput("x").addOutput("y").build());
+    assertThatThrownBy(() -> calls(functions))
+        .isInstanceOf(OnnxException.Malformed.class)
+        .hasMessage("the model has more than 131072 nodes with those of its functions");
   }
 }

@@ -218,6 +218,12 @@ public final class StoredModel {
     }
     try {
       var graph = model.graph(types);
+      if (graph.steps().size() > Pipeline.MAX_STEPS) {
+        throw new Failure.Refused(
+            Code.TOO_LARGE,
+            "the model has %d steps; the limit is %d"
+                .formatted(graph.steps().size(), Pipeline.MAX_STEPS));
+      }
       graphs.put(types, graph);
       return graph;
     } catch (OnnxException e) {
