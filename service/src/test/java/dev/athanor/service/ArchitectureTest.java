@@ -47,7 +47,7 @@ class ArchitectureTest {
       new ClassFileImporter()
           .withImportOption(new ImportOption.DoNotIncludeTests())
           .withImportOption(location -> !location.contains("/dev/athanor/api/")) // generated
-          .withImportOption(location -> !location.contains("/dev/athanor/onnx/proto/"))
+          .withImportOption(location -> !location.contains("/dev/athanor/models/onnx/proto/"))
           .importPackages("dev.athanor");
 
   @Test

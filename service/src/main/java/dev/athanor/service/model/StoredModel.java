@@ -1,8 +1,8 @@
 package dev.athanor.service.model;
 
-import dev.athanor.onnx.OnnxModel;
-import dev.athanor.onnx.file.OnnxException;
-import dev.athanor.onnx.graph.Graph;
+import dev.athanor.models.ModelException;
+import dev.athanor.models.graph.Graph;
+import dev.athanor.models.onnx.OnnxModel;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Shape;
@@ -226,17 +226,17 @@ public final class StoredModel {
       }
       graphs.put(types, graph);
       return graph;
-    } catch (OnnxException e) {
+    } catch (ModelException e) {
       throw refused(e);
     }
   }
 
-  static Failure refused(OnnxException e) {
+  static Failure refused(ModelException e) {
     var code =
         switch (e) {
-          case OnnxException.Malformed _ -> Code.MALFORMED_BODY;
-          case OnnxException.InvalidInput _ -> Code.SHAPE_MISMATCH;
-          case OnnxException.Unsupported _ -> Code.INVALID_ATTRIBUTE;
+          case ModelException.Malformed _ -> Code.MALFORMED_BODY;
+          case ModelException.InvalidInput _ -> Code.SHAPE_MISMATCH;
+          case ModelException.Unsupported _ -> Code.INVALID_ATTRIBUTE;
         };
     return new Failure.Refused(code, String.valueOf(e.getMessage()));
   }

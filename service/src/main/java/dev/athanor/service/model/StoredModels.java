@@ -1,7 +1,7 @@
 package dev.athanor.service.model;
 
-import dev.athanor.onnx.OnnxModel;
-import dev.athanor.onnx.file.OnnxException;
+import dev.athanor.models.ModelException;
+import dev.athanor.models.onnx.OnnxModel;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
@@ -80,7 +80,7 @@ public final class StoredModels {
     OnnxModel read;
     try {
       read = OnnxModel.read(file, file.bytes());
-    } catch (OnnxException e) {
+    } catch (ModelException e) {
       throw StoredModel.refused(e);
     } catch (IOException e) {
       throw new UncheckedIOException(e); // the file is in memory

@@ -4,9 +4,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.InvalidProtocolBufferException;
-import dev.athanor.onnx.file.TensorProtos;
-import dev.athanor.onnx.proto.ModelProto;
-import dev.athanor.onnx.proto.TensorProto;
+import dev.athanor.models.onnx.file.TensorProtos;
+import dev.athanor.models.onnx.proto.ModelProto;
+import dev.athanor.models.onnx.proto.TensorProto;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Shape;

@@ -1,0 +1,297 @@
+package dev.athanor.models.onnx;
+
+import com.google.protobuf.InvalidProtocolBufferException;
+import dev.athanor.models.ModelException;
+import dev.athanor.models.graph.Graph;
+import dev.athanor.models.graph.GraphBuilder;
+import dev.athanor.models.graph.Value;
+import dev.athanor.models.onnx.file.TensorProtos;
+import dev.athanor.models.onnx.proto.FunctionProto;
+import dev.athanor.models.onnx.proto.GraphProto;
+import dev.athanor.models.onnx.proto.ModelProto;
+import dev.athanor.models.onnx.proto.NodeProto;
+import dev.athanor.models.onnx.proto.OperatorSetIdProto;
+import dev.athanor.models.onnx.proto.TensorProto;
+import dev.athanor.models.onnx.proto.TensorShapeProto.Dimension;
+import dev.athanor.models.onnx.proto.ValueInfoProto;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.TensorType;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+
+/**
+ * A model of an ONNX file. Its {@linkplain #graph graph} of ops is made for inputs of known shapes,
+ * so that whatever depends on shapes alone is computed once.
+ */
+public final class OnnxModel {
+
+  private final List<Input> inputs;
+  private final List<String> outputs;
+  private final List<NodeProto> nodes;
+  private final Map<String, HostTensor> initializers;
+  private final Map<String, FunctionProto> functions;
+  private final long opset;
+
+  /**
+   * An input.
+   *
+   * @param extents numbers, or names of extents that calls choose; a name stands for one extent
+   */
+  public record Input(String name, DType dtype, List<String> extents) {
+    public Input {
+      extents = List.copyOf(extents);
+    }
+
+    @Override
+    public String toString() {
+      return "%s %s[%s]".formatted(name, dtype.text(), String.join(", ", extents));
+    }
+  }
+
+  private OnnxModel(ModelProto model) {
+    var graph = model.getGraph();
+    this.opset =
+        model.getOpsetImportList().stream()
+            .filter(each -> NodeRunner.STANDARD.contains(each.getDomain()))
+            .mapToLong(OperatorSetIdProto::getVersion)
+            .max()
+            .orElse(1);
+    this.functions = new LinkedHashMap<>();
+    model
+        .getFunctionsList()
+        .forEach(each -> functions.put(NodeRunner.key(each.getDomain(), each.getName()), each));
+    this.nodes = graph.getNodeList();
+    this.initializers = initializers(graph);
+    this.inputs =
+        graph.getInputList().stream()
+            .filter(each -> !initializers.containsKey(each.getName()))
+            .map(OnnxModel::input)
+            .toList();
+    this.outputs = graph.getOutputList().stream().map(ValueInfoProto::getName).toList();
+    requireOrder();
+    requireOperators();
+  }
+
+  /**
+   * Reads a model.
+   *
+   * @throws ModelException if the file is malformed, or has nodes that the import does not support
+   */
+  public static OnnxModel read(byte[] file) {
+    try {
+      return read(new ByteArrayInputStream(file), file.length);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /**
+   * Reads a model.
+   *
+   * @param bytes the size of the file
+   * @throws ModelException if the file is malformed, or has nodes that the import does not support
+   */
+  public static OnnxModel read(InputStream file, long bytes) throws IOException {
+    ModelProto model;
+    try {
+      model = ModelProto.parseFrom(file);
+    } catch (InvalidProtocolBufferException e) {
+      throw new ModelException.Malformed(
+          "the file of %d bytes is not an ONNX model: %s".formatted(bytes, e.getMessage()));
+    }
+    if (!model.hasGraph() || model.getGraph().getOutputCount() == 0) {
+      throw new ModelException.Malformed(
+          "the file of %d bytes is not an ONNX model: it has no graph with outputs"
+              .formatted(bytes));
+    }
+    return new OnnxModel(model);
+  }
+
+  /** Returns the constants of a graph by name. */
+  static Map<String, HostTensor> initializers(GraphProto graph) {
+    var read = new LinkedHashMap<String, HostTensor>();
+    graph.getInitializerList().forEach(each -> read.put(each.getName(), read(each)));
+    return read;
+  }
+
+  private static HostTensor read(TensorProto initializer) {
+    if (initializer.getDataLocation() == TensorProto.DataLocation.EXTERNAL) {
+      throw new ModelException.Malformed(
+          "tensor \"%s\" is stored outside the file; save the model as one file"
+              .formatted(initializer.getName()));
+    }
+    return TensorProtos.read(initializer);
+  }
+
+  private static Input input(ValueInfoProto info) {
+    var type = info.getType().getTensorType();
+    if (!info.getType().hasTensorType() || !type.hasShape()) {
+      throw new ModelException.Malformed(
+          "input \"%s\" must be a tensor with a rank".formatted(info.getName()));
+    }
+    var dtype =
+        TensorProtos.dtype(type.getElemType())
+            .orElseThrow(() ->
+                new ModelException.Malformed(
+                    "input \"%s\" has the data type %d of ONNX, which no op supports"
+                        .formatted(info.getName(), type.getElemType())));
+    var extents = new ArrayList<String>();
+    for (int i = 0; i < type.getShape().getDimCount(); i++) {
+      extents.add(extent(info.getName(), type.getShape().getDim(i), i));
+    }
+    return new Input(info.getName(), dtype, extents);
+  }
+
+  private static String extent(String input, Dimension dimension, int index) {
+    return switch (dimension.getValueCase()) {
+      case DIM_VALUE -> Long.toString(dimension.getDimValue());
+      case DIM_PARAM -> dimension.getDimParam();
+      case VALUE_NOT_SET -> "%s.%d".formatted(input, index);
+    };
+  }
+
+  private void requireOrder() {
+    var known = new HashSet<>(initializers.keySet());
+    inputs.forEach(input -> known.add(input.name()));
+    for (var node : nodes) {
+      for (var name : node.getInputList()) {
+        if (!name.isEmpty() && !known.contains(name)) {
+          throw new ModelException.Malformed(
+              "%s reads \"%s\", which no earlier node computes"
+                  .formatted(NodeRunner.label(node), name));
+        }
+      }
+      known.addAll(node.getOutputList());
+    }
+    for (var output : outputs) {
+      if (!known.contains(output)) {
+        throw new ModelException.Malformed("no node computes the output \"%s\"".formatted(output));
+      }
+    }
+  }
+
+  private void requireOperators() {
+    var missing = new ArrayList<String>();
+    NodeRunner.missing(nodes, functions, missing);
+    functions
+        .values()
+        .forEach(function -> NodeRunner.missing(function.getNodeList(), functions, missing));
+    if (!missing.isEmpty()) {
+      throw new ModelException.Unsupported(missing);
+    }
+  }
+
+  public List<Input> inputs() {
+    return inputs;
+  }
+
+  /** Returns the constants that the file stores. */
+  public Collection<HostTensor> initializers() {
+    return Collections.unmodifiableCollection(initializers.values());
+  }
+
+  /** Returns the names of the outputs. */
+  public List<String> outputs() {
+    return outputs;
+  }
+
+  /**
+   * Returns the graph for inputs of some types.
+   *
+   * @throws ModelException.InvalidInput if the types do not suit the model
+   * @throws ModelException.Unsupported if a node cannot be expressed for these types
+   */
+  public Graph graph(Map<String, TensorType> types) {
+    check(types);
+    var graph = new GraphBuilder();
+    var values = new HashMap<String, Value>();
+    inputs.forEach(input ->
+        values.put(
+            input.name(),
+            graph.input(input.name(), Objects.requireNonNull(types.get(input.name())))));
+    return build(graph, values);
+  }
+
+  /**
+   * Computes the outputs by the float64 references of the ops, rounded to the dtypes of the values
+   * between them.
+   *
+   * @throws ModelException as {@link #graph}
+   */
+  public Map<String, HostTensor> reference(Map<String, HostTensor> elements) {
+    check(HostTensor.types(elements));
+    var graph = new GraphBuilder();
+    var values = new HashMap<String, Value>();
+    elements.forEach((name, tensor) -> values.put(name, graph.constant(tensor)));
+    run(graph, values);
+    var results = new LinkedHashMap<String, HostTensor>();
+    for (var output : outputs) {
+      results.put(output, output(output, values).constant().orElseThrow());
+    }
+    return results;
+  }
+
+  private static Value output(String name, Map<String, Value> values) {
+    var value = values.get(name);
+    if (value == null) {
+      throw new ModelException.Malformed("no node computes the output \"%s\"".formatted(name));
+    }
+    return value;
+  }
+
+  private Graph build(GraphBuilder graph, Map<String, Value> values) {
+    run(graph, values);
+    var results = new LinkedHashMap<String, Value>();
+    outputs.forEach(name -> results.put(name, output(name, values)));
+    return graph.build(results);
+  }
+
+  private void run(GraphBuilder graph, Map<String, Value> values) {
+    initializers.forEach((name, tensor) -> values.put(name, graph.constant(tensor)));
+    new NodeRunner(graph, opset, functions).run(nodes, values);
+  }
+
+  private void check(Map<String, TensorType> types) {
+    var names = inputs.stream().map(Input::name).collect(Collectors.toCollection(TreeSet::new));
+    if (!names.equals(new TreeSet<>(types.keySet()))) {
+      throw new ModelException.InvalidInput(
+          "the inputs of the model are %s, got %s"
+              .formatted(inputs, new TreeSet<>(types.keySet())));
+    }
+    var bound = new HashMap<String, Long>();
+    for (var input : inputs) {
+      var type = Objects.requireNonNull(types.get(input.name()));
+      boolean fits = type.dtype() == input.dtype() && type.shape().rank() == input.extents().size();
+      for (int i = 0; fits && i < input.extents().size(); i++) {
+        fits = fits(input.extents().get(i), type.shape().extent(i), bound);
+      }
+      if (!fits) {
+        throw new ModelException.InvalidInput(
+            "input \"%s\" is %s; the model requires %s%s"
+                .formatted(input.name(), type, input, bound.isEmpty() ? "" : " with " + bound));
+      }
+    }
+  }
+
+  private static boolean fits(String expected, long extent, Map<String, Long> bound) {
+    if (expected.matches("\\d+")) {
+      return extent == Long.parseLong(expected);
+    }
+    var known = bound.putIfAbsent(expected, extent);
+    return known == null || known == extent;
+  }
+}

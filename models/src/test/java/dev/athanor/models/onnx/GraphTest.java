@@ -1,0 +1,120 @@
+package dev.athanor.models.onnx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.InvalidProtocolBufferException;
+import dev.athanor.models.ModelException;
+import dev.athanor.models.graph.Graph;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.testing.OnnxFiles;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Tests the steps of graphs, some of which replace several nodes. */
+class GraphTest {
+
+  /** Tests of nodes whose inputs may all be inputs of a call. */
+  private static final int LEAST_NODES = 700;
+
+  private static final Catalogue CATALOGUE = Catalogue.load();
+
+  /** Runs the steps of a graph by the references of the ops. */
+  private static Map<String, HostTensor> run(Graph graph, Map<String, HostTensor> inputs) {
+    var tensors = new HashMap<>(graph.weights());
+    tensors.putAll(inputs);
+    for (var step : graph.steps()) {
+      var op = CATALOGUE.find(step.op()).orElseThrow();
+      var given = new LinkedHashMap<String, HostTensor>();
+      step.inputs()
+          .forEach((name, source) -> {
+            var tensor = Objects.requireNonNull(tensors.get(source.name()), source.name());
+            var type = new TensorType(tensor.type().dtype(), source.shape());
+            given.put(name, new HostTensor(type, tensor.data()));
+          });
+      var attributes = Attributes.of(op.description(), step.attributes());
+      var types = op.outputs(HostTensor.types(given), attributes);
+      var computed = op.reference(given, attributes);
+      step.outputs()
+          .forEach((output, name) ->
+              tensors.put(
+                  name,
+                  HostTensor.of(
+                      Objects.requireNonNull(types.get(output)),
+                      Objects.requireNonNull(computed.get(output)))));
+    }
+    var outputs = new LinkedHashMap<String, HostTensor>();
+    graph
+        .outputs()
+        .forEach((name, output) ->
+            outputs.put(name, Objects.requireNonNull(tensors.get(output.step()))));
+    return outputs;
+  }
+
+  private static boolean compare(ModelCase test) throws InvalidProtocolBufferException {
+    Graph graph;
+    Map<String, HostTensor> inputs;
+    Map<String, HostTensor> expected;
+    try {
+      var model = OnnxModel.read(test.model().toByteArray());
+      inputs = test.tensors();
+      graph = model.graph(HostTensor.types(inputs));
+      expected = model.reference(inputs);
+    } catch (ModelException e) {
+      return false; // a parameter may have to be a constant
+    }
+    var outputs = run(graph, inputs);
+    assertThat(outputs.keySet()).as(test.name()).isEqualTo(expected.keySet());
+    expected.forEach((name, tensor) -> {
+      var output = Objects.requireNonNull(outputs.get(name));
+      assertThat(output.type()).as(test.name()).isEqualTo(tensor.type());
+      double limit = tensor.type().dtype().bytes() < 4 ? 2e-2 : 1e-4;
+      assertThat(Tolerance.maximum(limit).error(output.toDoubles(), tensor.toDoubles()))
+          .as(test.name())
+          .isLessThanOrEqualTo(limit);
+    });
+    return true;
+  }
+
+  @Test
+  void stepsComputeWhatTheNodesDo() throws InvalidProtocolBufferException {
+    for (var model : ModelCase.of(OnnxFiles.models())) {
+      assertThat(compare(model)).as(model.name()).isTrue();
+    }
+    int compared = 0;
+    for (var node : ModelCase.of(OnnxFiles.nodes())) {
+      compared += compare(node) ? 1 : 0;
+    }
+    assertThat(compared).isGreaterThanOrEqualTo(LEAST_NODES);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "bert, 23",
+    "gpt2, 22",
+    "llama, 46",
+    "mamba, 81",
+    "vit, 24",
+    "resnet, 9",
+    "whisper, 26"
+  })
+  void productsHaveTheirBiasAndMapsAreJoined(String name, int steps)
+      throws InvalidProtocolBufferException {
+    var test =
+        ModelCase.of(OnnxFiles.models()).stream()
+            .filter(each -> each.name().equals(name))
+            .findFirst()
+            .orElseThrow();
+    var model = OnnxModel.read(test.model().toByteArray());
+    var graph = model.graph(HostTensor.types(test.tensors()));
+    assertThat(graph.steps()).hasSize(steps);
+  }
+}

@@ -1,5 +1,0 @@
-/** How ops express the operators of ONNX. */
-@NullMarked
-package dev.athanor.onnx.operator;
-
-import org.jspecify.annotations.NullMarked;
