@@ -1,6 +1,7 @@
 package dev.athanor.models.onnx;
 
 import com.google.protobuf.InvalidProtocolBufferException;
+import dev.athanor.models.ModelDefinition;
 import dev.athanor.models.ModelException;
 import dev.athanor.models.graph.Graph;
 import dev.athanor.models.graph.GraphBuilder;
@@ -14,7 +15,6 @@ import dev.athanor.models.onnx.proto.OperatorSetIdProto;
 import dev.athanor.models.onnx.proto.TensorProto;
 import dev.athanor.models.onnx.proto.TensorShapeProto.Dimension;
 import dev.athanor.models.onnx.proto.ValueInfoProto;
-import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import java.io.ByteArrayInputStream;
@@ -30,14 +30,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.TreeSet;
-import java.util.stream.Collectors;
+import java.util.Set;
 
-/**
- * A model of an ONNX file. Its {@linkplain #graph graph} of ops is made for inputs of known shapes,
- * so that whatever depends on shapes alone is computed once.
- */
-public final class OnnxModel {
+/** A model of an ONNX file. */
+public final class OnnxModel implements ModelDefinition {
 
   private final List<Input> inputs;
   private final List<String> outputs;
@@ -45,22 +41,6 @@ public final class OnnxModel {
   private final Map<String, HostTensor> initializers;
   private final Map<String, FunctionProto> functions;
   private final long opset;
-
-  /**
-   * An input.
-   *
-   * @param extents numbers, or names of extents that calls choose; a name stands for one extent
-   */
-  public record Input(String name, DType dtype, List<String> extents) {
-    public Input {
-      extents = List.copyOf(extents);
-    }
-
-    @Override
-    public String toString() {
-      return "%s %s[%s]".formatted(name, dtype.text(), String.join(", ", extents));
-    }
-  }
 
   private OnnxModel(ModelProto model) {
     var graph = model.getGraph();
@@ -195,35 +175,31 @@ public final class OnnxModel {
     }
   }
 
+  @Override
   public List<Input> inputs() {
     return inputs;
   }
 
-  /** Returns the constants that the file stores. */
-  public Collection<HostTensor> initializers() {
+  @Override
+  public Collection<HostTensor> weights() {
     return Collections.unmodifiableCollection(initializers.values());
   }
 
-  /** Returns the names of the outputs. */
+  @Override
   public List<String> outputs() {
     return outputs;
   }
 
-  /**
-   * Returns the graph for inputs of some types.
-   *
-   * @throws ModelException.InvalidInput if the types do not suit the model
-   * @throws ModelException.Unsupported if a node cannot be expressed for these types
-   */
-  public Graph graph(Map<String, TensorType> types) {
-    check(types);
+  @Override
+  public Graph graph(Map<String, TensorType> types, Set<String> outputs) {
+    ModelDefinition.check(inputs, types);
     var graph = new GraphBuilder();
     var values = new HashMap<String, Value>();
     inputs.forEach(input ->
         values.put(
             input.name(),
             graph.input(input.name(), Objects.requireNonNull(types.get(input.name())))));
-    return build(graph, values);
+    return build(graph, values, outputs);
   }
 
   /**
@@ -233,7 +209,7 @@ public final class OnnxModel {
    * @throws ModelException as {@link #graph}
    */
   public Map<String, HostTensor> reference(Map<String, HostTensor> elements) {
-    check(HostTensor.types(elements));
+    ModelDefinition.check(inputs, HostTensor.types(elements));
     var graph = new GraphBuilder();
     var values = new HashMap<String, Value>();
     elements.forEach((name, tensor) -> values.put(name, graph.constant(tensor)));
@@ -253,45 +229,17 @@ public final class OnnxModel {
     return value;
   }
 
-  private Graph build(GraphBuilder graph, Map<String, Value> values) {
+  private Graph build(GraphBuilder graph, Map<String, Value> values, Set<String> wanted) {
     run(graph, values);
     var results = new LinkedHashMap<String, Value>();
-    outputs.forEach(name -> results.put(name, output(name, values)));
+    outputs.stream()
+        .filter(wanted::contains)
+        .forEach(name -> results.put(name, output(name, values)));
     return graph.build(results);
   }
 
   private void run(GraphBuilder graph, Map<String, Value> values) {
     initializers.forEach((name, tensor) -> values.put(name, graph.constant(tensor)));
     new NodeRunner(graph, opset, functions).run(nodes, values);
-  }
-
-  private void check(Map<String, TensorType> types) {
-    var names = inputs.stream().map(Input::name).collect(Collectors.toCollection(TreeSet::new));
-    if (!names.equals(new TreeSet<>(types.keySet()))) {
-      throw new ModelException.InvalidInput(
-          "the inputs of the model are %s, got %s"
-              .formatted(inputs, new TreeSet<>(types.keySet())));
-    }
-    var bound = new HashMap<String, Long>();
-    for (var input : inputs) {
-      var type = Objects.requireNonNull(types.get(input.name()));
-      boolean fits = type.dtype() == input.dtype() && type.shape().rank() == input.extents().size();
-      for (int i = 0; fits && i < input.extents().size(); i++) {
-        fits = fits(input.extents().get(i), type.shape().extent(i), bound);
-      }
-      if (!fits) {
-        throw new ModelException.InvalidInput(
-            "input \"%s\" is %s; the model requires %s%s"
-                .formatted(input.name(), type, input, bound.isEmpty() ? "" : " with " + bound));
-      }
-    }
-  }
-
-  private static boolean fits(String expected, long extent, Map<String, Long> bound) {
-    if (expected.matches("\\d+")) {
-      return extent == Long.parseLong(expected);
-    }
-    var known = bound.putIfAbsent(expected, extent);
-    return known == null || known == extent;
   }
 }

@@ -1,8 +1,8 @@
 package dev.athanor.service.model;
 
+import dev.athanor.models.ModelDefinition;
 import dev.athanor.models.ModelException;
 import dev.athanor.models.graph.Graph;
-import dev.athanor.models.onnx.OnnxModel;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Shape;
@@ -28,6 +28,7 @@ import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -45,7 +46,7 @@ public final class StoredModel {
   private final String name;
   private final long version;
   private final Instant created;
-  private final OnnxModel model;
+  private final ModelDefinition definition;
   private final Catalogue catalogue;
   private final TensorStore store;
   private final Transfers transfers;
@@ -53,22 +54,24 @@ public final class StoredModel {
   /** The handles of the weights that are resident. */
   private final IdentityHashMap<HostTensor, String> handles = new IdentityHashMap<>();
 
-  /** Graphs by the types of inputs, the one that was used last at the end. */
-  private final Map<Map<String, TensorType>, Graph> graphs =
-      new LinkedHashMap<>(MOST_GRAPHS, 0.75f, true);
+  /** Graphs by what calls give and ask for, the one that was used last at the end. */
+  private final Map<Key, Graph> graphs = new LinkedHashMap<>(MOST_GRAPHS, 0.75f, true);
+
+  /** What a graph is made for. */
+  private record Key(Map<String, TensorType> types, Set<String> outputs) {}
 
   StoredModel(
       String name,
       long version,
       Instant created,
-      OnnxModel model,
+      ModelDefinition definition,
       Catalogue catalogue,
       TensorStore store,
       Transfers transfers) {
     this.name = name;
     this.version = version;
     this.created = created;
-    this.model = model;
+    this.definition = definition;
     this.catalogue = catalogue;
     this.store = store;
     this.transfers = transfers;
@@ -86,8 +89,8 @@ public final class StoredModel {
     return created;
   }
 
-  public OnnxModel model() {
-    return model;
+  public ModelDefinition definition() {
+    return definition;
   }
 
   /** Returns the scope of the weights. */
@@ -102,7 +105,7 @@ public final class StoredModel {
    */
   synchronized void load(RequestContext context) {
     load(
-        model.initializers().stream()
+        definition.weights().stream()
             .filter(weight -> weight.type().shape().elements() > MOST_FOLDED)
             .toList(),
         context);
@@ -157,7 +160,7 @@ public final class StoredModel {
   /** Deletes the weights that no graph reads and the file does not store. */
   private void deleteUnread(RequestContext context) {
     var read = Collections.<HostTensor>newSetFromMap(new IdentityHashMap<>());
-    read.addAll(model.initializers());
+    read.addAll(definition.weights());
     graphs.values().forEach(graph -> read.addAll(graph.weights().values()));
     var unread = handles.keySet().stream().filter(weight -> !read.contains(weight)).toList();
     unread.forEach(weight -> delete(Objects.requireNonNull(handles.remove(weight)), context));
@@ -172,7 +175,8 @@ public final class StoredModel {
    */
   synchronized ModelCall call(
       Map<String, Call.Input> given, Map<String, Target> targets, RequestContext context) {
-    var graph = graph(types(given, context));
+    var asked = targets.isEmpty() ? Set.copyOf(definition.outputs()) : Set.copyOf(targets.keySet());
+    var graph = graph(new Key(types(given, context), asked));
     if (graphs.size() > MOST_GRAPHS) {
       graphs.remove(graphs.keySet().iterator().next());
       deleteUnread(context);
@@ -203,28 +207,26 @@ public final class StoredModel {
     graph
         .outputs()
         .forEach((output, where) -> {
-          if (targets.isEmpty() || targets.containsKey(output)) {
-            outputs.put(where.step(), targets.getOrDefault(output, Target.INLINE));
-            names.put(where.step(), output);
-          }
+          outputs.put(where.step(), targets.getOrDefault(output, Target.INLINE));
+          names.put(where.step(), output);
         });
     return new ModelCall(new Pipeline(inputs, steps, outputs, context), names);
   }
 
-  private Graph graph(Map<String, TensorType> types) {
-    var known = graphs.get(types);
+  private Graph graph(Key key) {
+    var known = graphs.get(key);
     if (known != null) {
       return known;
     }
     try {
-      var graph = model.graph(types);
+      var graph = definition.graph(key.types, key.outputs);
       if (graph.steps().size() > Pipeline.MAX_STEPS) {
         throw new Failure.Refused(
             Code.TOO_LARGE,
             "the model has %d steps; the limit is %d"
                 .formatted(graph.steps().size(), Pipeline.MAX_STEPS));
       }
-      graphs.put(types, graph);
+      graphs.put(key, graph);
       return graph;
     } catch (ModelException e) {
       throw refused(e);

@@ -1,5 +1,6 @@
 package dev.athanor.service.model;
 
+import dev.athanor.models.ModelDefinition;
 import dev.athanor.models.ModelException;
 import dev.athanor.models.onnx.OnnxModel;
 import dev.athanor.ops.Catalogue;
@@ -77,7 +78,7 @@ public final class StoredModels {
               .formatted(MOST_MODELS),
           RETRY);
     }
-    OnnxModel read;
+    ModelDefinition read;
     try {
       read = OnnxModel.read(file, file.bytes());
     } catch (ModelException e) {
@@ -153,12 +154,13 @@ public final class StoredModels {
       Function<Pipeline, Result> runner) {
     var model = get(context.tenant(), name);
     for (var output : targets.keySet()) {
-      if (!model.model().outputs().contains(output)) {
+      if (!model.definition().outputs().contains(output)) {
         throw new Failure.Refused(
             Code.UNKNOWN_FIELD,
             "outputs." + Tensors.excerpt(output),
             "the model has no output \"%s\"; its outputs are: %s"
-                .formatted(Tensors.excerpt(output), String.join(", ", model.model().outputs())));
+                .formatted(
+                    Tensors.excerpt(output), String.join(", ", model.definition().outputs())));
       }
     }
     try {

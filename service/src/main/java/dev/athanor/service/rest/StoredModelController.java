@@ -71,10 +71,10 @@ class StoredModelController {
           stored.name(),
           stored.version(),
           stored.created().toString(),
-          stored.model().inputs().stream()
+          stored.definition().inputs().stream()
               .map(input -> new Input(input.name(), input.dtype().text(), input.extents()))
               .toList(),
-          stored.model().outputs());
+          stored.definition().outputs());
     }
   }
 
