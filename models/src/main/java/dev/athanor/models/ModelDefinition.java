@@ -77,6 +77,11 @@ public interface ModelDefinition {
     return List.of();
   }
 
+  /** Returns the maximum number of positions of a session. */
+  default int maxPositions() {
+    return Integer.MAX_VALUE;
+  }
+
   /** Returns the constants that the files store. */
   Collection<HostTensor> weights();
 

@@ -16,6 +16,7 @@ import dev.athanor.models.onnx.proto.TensorProto;
 import dev.athanor.models.onnx.proto.TensorShapeProto.Dimension;
 import dev.athanor.models.onnx.proto.ValueInfoProto;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -34,6 +35,9 @@ import java.util.Set;
 
 /** A model of an ONNX file. */
 public final class OnnxModel implements ModelDefinition {
+
+  private static final String PAST = "past_key_values.";
+  private static final String PRESENT = "present.";
 
   private final List<Input> inputs;
   private final List<String> outputs;
@@ -178,6 +182,29 @@ public final class OnnxModel implements ModelDefinition {
   @Override
   public List<Input> inputs() {
     return inputs;
+  }
+
+  /** Returns what decoders name as the exporter of Optimum does: the keys and values so far. */
+  @Override
+  public List<State> states() {
+    var states = new ArrayList<State>();
+    for (var input : inputs) {
+      var output = input.name().replaceFirst("^" + PAST, PRESENT);
+      if (input.name().startsWith(PAST) && outputs.contains(output)) {
+        states.add(new State.Carried(input.name(), output, initial(input)));
+      }
+    }
+    return states;
+  }
+
+  /** Returns the type of a state of one sequence without positions. */
+  private static TensorType initial(Input input) {
+    var extents = new ArrayList<Long>();
+    for (var extent : input.extents()) {
+      boolean known = extent.matches("\\d+");
+      extents.add(known ? Long.parseLong(extent) : extents.isEmpty() ? 1L : 0L);
+    }
+    return new TensorType(input.dtype(), new Shape(extents));
   }
 
   @Override

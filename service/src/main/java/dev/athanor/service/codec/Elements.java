@@ -29,6 +29,16 @@ public abstract class Elements {
     return of(tensor.type(), () -> tensor);
   }
 
+  /** Returns elements that are all 0. */
+  public static Elements zeros(TensorType type) {
+    return new Elements(type) {
+      @Override
+      void fill(MemorySegment target, long from) {
+        target.fill((byte) 0);
+      }
+    };
+  }
+
   /** Reads a complete tensor. */
   interface Whole {
     HostTensor read() throws IOException;

@@ -4,6 +4,7 @@ import dev.athanor.service.device.RunSettings;
 import dev.athanor.service.grpc.GrpcSettings;
 import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.metrics.MetricsSettings;
+import dev.athanor.service.model.ModelSettings;
 import dev.athanor.service.replica.DiscoveredReplicas;
 import dev.athanor.service.replica.ForwardSettings;
 import dev.athanor.service.security.SecuritySettings;
@@ -51,6 +52,7 @@ public record AthanorProperties(
     @Valid @NotNull @NestedConfigurationProperty @DefaultValue TuningSettings tuning,
     @Valid @NotNull @NestedConfigurationProperty @DefaultValue TensorSettings tensors,
     @Valid @NotNull @NestedConfigurationProperty @DefaultValue QuotaSettings quota,
+    @Valid @NotNull @NestedConfigurationProperty @DefaultValue ModelSettings models,
     @Valid @NotNull @NestedConfigurationProperty @DefaultValue RestSettings rest,
     @Valid @NotNull @NestedConfigurationProperty @DefaultValue GrpcSettings grpc,
     @Valid @NotNull @NestedConfigurationProperty @DefaultValue MetricsSettings metrics,

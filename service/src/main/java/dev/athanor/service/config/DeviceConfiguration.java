@@ -21,7 +21,6 @@ import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.metrics.LoadHistory;
 import dev.athanor.service.metrics.Meters;
 import dev.athanor.service.metrics.Metrics;
-import dev.athanor.service.model.StoredModels;
 import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicatedTensors;
 import dev.athanor.service.replica.WeightLoader;
@@ -236,12 +235,6 @@ class DeviceConfiguration {
   TuningCache tuningCache(AthanorProperties properties) {
     var file = properties.tuning().cache();
     return TuningCache.open(file.isEmpty() ? TuningCache.standardFile() : Path.of(file));
-  }
-
-  @Bean
-  StoredModels storedModels(
-      Catalogue catalogue, TensorStore store, Transfers transfers, Clock clock) {
-    return new StoredModels(catalogue, store, transfers, clock);
   }
 
   @Bean

@@ -8,6 +8,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.util.List;
 import java.util.Optional;
 import org.apache.coyote.BadRequestException;
@@ -78,11 +79,25 @@ public final class Problems {
       response.setHeader("Retry-After", Long.toString(Math.max(delay.toSeconds(), 1)));
     }
     var text = new ByteArrayOutputStream();
-    try (var out = Json.write(text)) {
+    write(request, failure, text);
+    if (!Connections.isBodyRead()
+        && (closes(status) || !Connections.discardArrivedBody())
+        && Connections.needsWholeBody()) {
+      response.setHeader("Connection", "close");
+    }
+    response.setContentLength(text.size());
+    text.writeTo(
+        response.getOutputStream()); // not closed, since that would also close the request body
+  }
+
+  /** Writes a failure as a JSON object. */
+  public static void write(HttpServletRequest request, Failure failure, OutputStream to) {
+    var code = failure.code();
+    try (var out = Json.write(to)) {
       out.writeStartObject();
       out.writeStringProperty("type", "urn:athanor:problem:" + code.text());
       out.writeStringProperty("title", title(code));
-      out.writeNumberProperty("status", status);
+      out.writeNumberProperty("status", status(code).value());
       out.writeStringProperty("detail", failure.getMessage());
       out.writeStringProperty("error", failure.getMessage());
       var step = failure.step();
@@ -120,14 +135,6 @@ public final class Problems {
       }
       out.writeEndObject();
     }
-    if (!Connections.isBodyRead()
-        && (closes(status) || !Connections.discardArrivedBody())
-        && Connections.needsWholeBody()) {
-      response.setHeader("Connection", "close");
-    }
-    response.setContentLength(text.size());
-    text.writeTo(
-        response.getOutputStream()); // not closed, since that would also close the request body
   }
 
   private static void ids(JsonGenerator out, String name, List<String> replicas) {

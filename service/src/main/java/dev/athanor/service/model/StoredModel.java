@@ -13,7 +13,9 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.Pipeline;
+import dev.athanor.service.run.Result;
 import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
 import dev.athanor.service.transfer.Transfers;
@@ -29,6 +31,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -129,7 +132,7 @@ public final class StoredModel {
   }
 
   /** Makes later calls load the weights that are no longer resident. */
-  synchronized void forgetMissing(RequestContext context) {
+  public synchronized void forgetMissing(RequestContext context) {
     handles.values().removeIf(handle -> !isResident(handle, context));
   }
 
@@ -173,10 +176,10 @@ public final class StoredModel {
    * @param targets where outputs go, by name; all inline if empty
    * @throws Failure.Refused if the inputs do not suit the model
    */
-  synchronized ModelCall call(
+  public synchronized ModelCall call(
       Map<String, Call.Input> given, Map<String, Target> targets, RequestContext context) {
     var asked = targets.isEmpty() ? Set.copyOf(definition.outputs()) : Set.copyOf(targets.keySet());
-    var graph = graph(new Key(types(given, context), asked));
+    var graph = graph(new Key(types(given, context, store), asked));
     if (graphs.size() > MOST_GRAPHS) {
       graphs.remove(graphs.keySet().iterator().next());
       deleteUnread(context);
@@ -203,14 +206,28 @@ public final class StoredModel {
       steps.add(new Pipeline.Step(op, from, views, step.attributes(), step.outputs()));
     }
     var outputs = new LinkedHashMap<String, Target>();
-    var names = new LinkedHashMap<String, String>();
     graph
         .outputs()
-        .forEach((output, where) -> {
-          outputs.put(where.step(), targets.getOrDefault(output, Target.INLINE));
-          names.put(where.step(), output);
-        });
-    return new ModelCall(new Pipeline(inputs, steps, outputs, context), names);
+        .forEach((output, where) ->
+            outputs.put(where.step(), targets.getOrDefault(output, Target.INLINE)));
+    return new ModelCall(new Pipeline(inputs, steps, outputs, context), graph.outputs());
+  }
+
+  /**
+   * Runs the model.
+   *
+   * @param inputs inputs by name
+   * @param targets where outputs go, by name; all inline if empty
+   * @param runner runs the pipeline of the call
+   * @throws Failure if the inputs do not suit the model, or the run fails
+   */
+  public Result run(
+      Map<String, Call.Input> inputs,
+      Map<String, Target> targets,
+      RequestContext context,
+      Function<Pipeline, Result> runner) {
+    var call = call(inputs, targets, context);
+    return call.named(runner.apply(call.pipeline()));
   }
 
   private Graph graph(Key key) {
@@ -243,21 +260,24 @@ public final class StoredModel {
     return new Failure.Refused(code, String.valueOf(e.getMessage()));
   }
 
-  private Map<String, TensorType> types(Map<String, Call.Input> given, RequestContext context) {
+  /** Returns the types of inputs. */
+  public static Map<String, TensorType> types(
+      Map<String, Call.Input> given, RequestContext context, TensorStore store) {
     var types = new LinkedHashMap<String, TensorType>();
     given.forEach((input, from) ->
         types.put(
             input,
             switch (from) {
               case Call.Input.Inline(var tensor) -> tensor.type();
-              case Call.Input.Resident(var handle, var view) -> type(handle, view, input, context);
+              case Call.Input.Resident(var handle, var view) ->
+                  type(handle, view, input, store.of(context.tenant()));
             }));
     return types;
   }
 
-  private TensorType type(
-      String handle, Call.@Nullable View view, String input, RequestContext context) {
-    try (var pin = store.of(context.tenant()).pin(handle, "inputs.%s.handle".formatted(input))) {
+  private static TensorType type(
+      String handle, Call.@Nullable View view, String input, TenantTensors tensors) {
+    try (var pin = tensors.pin(handle, "inputs.%s.handle".formatted(input))) {
       return view == null || view.shape() == null
           ? pin.type()
           : new TensorType(pin.type().dtype(), new Shape(view.shape()));

@@ -118,6 +118,11 @@ public final class StoredModels {
     return model;
   }
 
+  /** Returns whether a model has neither been deleted nor replaced. */
+  public boolean isStored(Tenant tenant, StoredModel model) {
+    return models.get(new Key(tenant, model.name())) == model;
+  }
+
   /** Returns the models of a tenant by name. */
   public List<StoredModel> list(Tenant tenant) {
     return models.entrySet().stream()
@@ -153,6 +158,25 @@ public final class StoredModels {
       RequestContext context,
       Function<Pipeline, Result> runner) {
     var model = get(context.tenant(), name);
+    requireOutputs(model, targets);
+    try {
+      return model.run(inputs, targets, context, runner);
+    } catch (Failure.Refused e) {
+      if (e.code() != Code.UNKNOWN_HANDLE) {
+        throw e;
+      }
+      // a weight may have been deleted, lost with a device, or replaced together with the model
+      model.forgetMissing(context);
+      return get(context.tenant(), name).run(inputs, targets, context, runner);
+    }
+  }
+
+  /**
+   * Checks the names of outputs.
+   *
+   * @throws Failure.Refused if the model has no such output
+   */
+  public static void requireOutputs(StoredModel model, Map<String, Target> targets) {
     for (var output : targets.keySet()) {
       if (!model.definition().outputs().contains(output)) {
         throw new Failure.Refused(
@@ -163,25 +187,5 @@ public final class StoredModels {
                     Tensors.excerpt(output), String.join(", ", model.definition().outputs())));
       }
     }
-    try {
-      return run(model, inputs, targets, context, runner);
-    } catch (Failure.Refused e) {
-      if (e.code() != Code.UNKNOWN_HANDLE) {
-        throw e;
-      }
-      // a weight may have been deleted, lost with a device, or replaced together with the model
-      model.forgetMissing(context);
-      return run(get(context.tenant(), name), inputs, targets, context, runner);
-    }
-  }
-
-  private static Result run(
-      StoredModel model,
-      Map<String, Call.Input> inputs,
-      Map<String, Target> targets,
-      RequestContext context,
-      Function<Pipeline, Result> runner) {
-    var call = model.call(inputs, targets, context);
-    return call.named(runner.apply(call.pipeline()));
   }
 }

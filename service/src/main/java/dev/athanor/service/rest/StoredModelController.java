@@ -18,6 +18,8 @@ import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.OpRunner;
+import dev.athanor.service.session.SessionRuns;
+import dev.athanor.service.session.Sessions;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -39,9 +41,11 @@ import org.springframework.web.bind.annotation.RestController;
 class StoredModelController {
 
   private static final String ONNX = "application/onnx";
-  private static final List<String> KEYS = List.of("inputs", "outputs");
+  private static final List<String> KEYS = List.of("inputs", "outputs", "session");
 
   private final StoredModels models;
+  private final Sessions sessions;
+  private final SessionRuns runs;
   private final OpRunner runner;
   private final Metrics metrics;
   private final RestSettings settings;
@@ -49,11 +53,15 @@ class StoredModelController {
 
   StoredModelController(
       StoredModels models,
+      Sessions sessions,
+      SessionRuns runs,
       OpRunner runner,
       Metrics metrics,
       RestSettings settings,
       InlineMemory inline) {
     this.models = models;
+    this.sessions = sessions;
+    this.runs = runs;
     this.runner = runner;
     this.metrics = metrics;
     this.settings = settings;
@@ -156,6 +164,7 @@ class StoredModelController {
     var inputs = new LinkedHashMap<String, Call.Input>();
     var targets = new LinkedHashMap<String, Target>();
     var encodings = new HashMap<String, Encoding>();
+    var session = new String[1];
     var budget = new DecodeBudget(memory, limit);
     Json.read(
         HttpRequests.body(request, limit),
@@ -184,13 +193,17 @@ class StoredModelController {
                             targets.put(output, asked.target());
                             encodings.put(output, asked.encoding());
                           });
+                  case "session" -> session[0] = Json.string(parser, key, Code.INVALID_ATTRIBUTE);
                   default -> throw Json.unknown("", key, KEYS);
                 }
               });
           return inputs;
         });
-    RunAnswers.pipeline(
-        response, models.run(name, inputs, targets, context, runner::run), encodings);
+    var result =
+        session[0] == null
+            ? models.run(name, inputs, targets, context, runner::run)
+            : runs.run(sessions.get(context.tenant(), name, session[0]), inputs, targets, context);
+    RunAnswers.pipeline(response, result, encodings);
   }
 
   private static void answer(Object value, HttpServletResponse response) throws IOException {

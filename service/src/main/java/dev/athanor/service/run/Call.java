@@ -4,6 +4,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.tensor.TensorOptions;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -115,7 +116,13 @@ public record Call(
     }
 
     /** Kept on the device as a new resident tensor. */
-    record Keep() implements Destination {}
+    record Keep(TensorOptions options) implements Destination {
+
+      /** Creates a destination without options. */
+      public Keep() {
+        this(TensorOptions.NONE);
+      }
+    }
 
     /**
      * Written into an existing resident tensor.

@@ -34,6 +34,7 @@ final class Outputs {
    * @param into an existing tensor to overwrite
    * @param inPlace whether the run must not copy it
    * @param charge the quota charge of a new resident tensor
+   * @param options of a new resident tensor
    * @param host the host copy to send inline
    */
   private record Out(
@@ -42,6 +43,7 @@ final class Outputs {
       @Nullable Pin into,
       boolean inPlace,
       @Nullable Charge charge,
+      TensorOptions options,
       @Nullable HostTensor host) {}
 
   private final TenantTensors tensors;
@@ -91,10 +93,10 @@ final class Outputs {
                       .formatted(name, type));
             }
             var host = new HostTensor(type, memory.allocate(type.bytes(), Double.BYTES));
-            yield new Out(name, value, null, false, null, host);
+            yield new Out(name, value, null, false, null, TensorOptions.NONE, host);
           }
-          case Destination.Keep _ ->
-              new Out(name, value, null, false, tensors.charge(type.bytes()), null);
+          case Destination.Keep(var options) ->
+              new Out(name, value, null, false, tensors.charge(type.bytes()), options, null);
           case Destination.Into(var handle, var version, var inPlace) -> {
             var field = "outputs." + name + ".into";
             var pin = pins.write(handle, field);
@@ -108,7 +110,7 @@ final class Outputs {
             if (version != null) {
               pins.expect(pin, version, "outputs." + name + ".version");
             }
-            yield new Out(name, value, pin, inPlace, null, null);
+            yield new Out(name, value, pin, inPlace, null, TensorOptions.NONE, null);
           }
         });
   }
@@ -255,8 +257,7 @@ final class Outputs {
     var buffer = out.value.tensor().buffer();
     scratch.keep(buffer);
     return new Result.Output.Resident(
-        Objects.requireNonNull(out.charge)
-            .add(out.value.type(), storage, buffer, TensorOptions.NONE));
+        Objects.requireNonNull(out.charge).add(out.value.type(), storage, buffer, out.options));
   }
 
   /**

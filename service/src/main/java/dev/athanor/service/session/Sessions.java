@@ -1,0 +1,208 @@
+package dev.athanor.service.session;
+
+import dev.athanor.models.ModelDefinition.State;
+import dev.athanor.service.codec.Elements;
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.model.StoredModel;
+import dev.athanor.service.model.StoredModels;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.tensor.Tenant;
+import dev.athanor.service.tensor.TensorInfo;
+import dev.athanor.service.tensor.TensorOptions;
+import dev.athanor.service.tensor.TensorStore;
+import dev.athanor.service.transfer.Transfers;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/** The sessions of all tenants. */
+public final class Sessions {
+
+  /** Maximum number of sessions of a tenant. */
+  private static final int MOST_SESSIONS = 4096;
+
+  private static final Duration RETRY = Duration.ofSeconds(1);
+
+  private final StoredModels models;
+  private final TensorStore store;
+  private final Transfers transfers;
+  private final InstantSource clock;
+  private final int cachePositions;
+  private final SecureRandom random = new SecureRandom();
+  private final Map<String, Session> sessions = new ConcurrentHashMap<>();
+  private final Map<StoredModel, CachePool> pools = new ConcurrentHashMap<>();
+
+  /**
+   * Creates an empty set of sessions.
+   *
+   * @param cachePositions positions of the caches of a model, for all its sessions together
+   */
+  public Sessions(
+      StoredModels models,
+      TensorStore store,
+      Transfers transfers,
+      InstantSource clock,
+      int cachePositions) {
+    this.models = models;
+    this.store = store;
+    this.transfers = transfers;
+    this.clock = clock;
+    this.cachePositions = cachePositions;
+  }
+
+  /**
+   * Begins a session.
+   *
+   * @param lease how long it lives after its last call
+   * @throws Failure if the model has no state, or a quota or the memory does not suffice
+   */
+  public Session create(String modelName, Duration lease, RequestContext context) {
+    sweep();
+    var model = models.get(context.tenant(), modelName);
+    if (model.definition().states().isEmpty()) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          "model",
+          "the model %s has no state, so its calls need no session".formatted(model.name()));
+    }
+    var session = open(model, pool(model, context), lease, context);
+    try {
+      for (var state : model.definition().states()) {
+        if (state instanceof State.Carried carried) {
+          session.carry(carried, zeros(session, carried, context));
+        }
+      }
+    } catch (RuntimeException e) {
+      delete(session);
+      throw e;
+    }
+    return session;
+  }
+
+  /** Begins a session without state. */
+  Session open(
+      StoredModel model, @Nullable CachePool pool, Duration lease, RequestContext context) {
+    if (list(context.tenant()).size() >= MOST_SESSIONS) {
+      throw new Failure.Busy(
+          Code.QUOTA_EXCEEDED,
+          "Quota exceeded by another session: %d exist, which is the limit. Delete sessions."
+              .formatted(MOST_SESSIONS),
+          RETRY);
+    }
+    var bits = new byte[16];
+    random.nextBytes(bits);
+    var id = "s_" + HexFormat.of().formatHex(bits);
+    var session = new Session(id, context.tenant(), model, pool, lease, clock.instant());
+    sessions.put(id, session);
+    return session;
+  }
+
+  private TensorInfo zeros(Session session, State.Carried state, RequestContext context) {
+    var charge = store.of(session.tenant()).charge(state.initial().bytes());
+    try {
+      return transfers.create(
+          Elements.zeros(state.initial()), charge, options(session, state), context);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e); // nothing is read
+    }
+  }
+
+  static TensorOptions options(Session session, State state) {
+    return new TensorOptions(state.input(), scope(session), Duration.ZERO, null);
+  }
+
+  /** Returns the scope of the tensors of a session. */
+  private static String scope(Session session) {
+    return "session " + session.id();
+  }
+
+  /** Returns the pool of a model, made on first use; null if no state is cached in blocks. */
+  private @Nullable CachePool pool(StoredModel model, RequestContext context) {
+    if (model.definition().states().stream().noneMatch(State.Cached.class::isInstance)) {
+      return null;
+    }
+    synchronized (model) {
+      var known = pools.get(model);
+      if (known != null && known.isIntact(store)) {
+        return known;
+      }
+      var made = CachePool.create(model, cachePositions, store, transfers, context);
+      pools.put(model, made);
+      return made;
+    }
+  }
+
+  /**
+   * Returns a session of a model.
+   *
+   * @throws Failure.Refused with {@code not-found}
+   */
+  public Session get(Tenant tenant, String modelName, String id) {
+    sweep();
+    var session = sessions.get(id);
+    if (session == null
+        || !session.tenant().equals(tenant)
+        || !session.model().name().equals(modelName)) {
+      throw unknown(id);
+    }
+    return session;
+  }
+
+  static Failure unknown(String id) {
+    return new Failure.Refused(
+        Code.NOT_FOUND,
+        "session",
+        "There is no session \"%s\" of this model. It may have expired, or the model may have been replaced; POST /models/{name}/sessions begins a new one."
+            .formatted(Tensors.excerpt(id)));
+  }
+
+  /**
+   * Returns the sessions of a model.
+   *
+   * @throws Failure.Refused with {@code not-found} if there is no such model
+   */
+  public List<Session> list(Tenant tenant, String modelName) {
+    sweep();
+    var name = models.get(tenant, modelName).name();
+    return list(tenant).stream().filter(each -> each.model().name().equals(name)).toList();
+  }
+
+  private List<Session> list(Tenant tenant) {
+    return sessions.values().stream().filter(each -> each.tenant().equals(tenant)).toList();
+  }
+
+  /** Ends a call of a session. */
+  void leave(Session session) {
+    session.leave(clock.instant());
+  }
+
+  /** Ends a session and frees its memory. */
+  public void delete(Session session) {
+    sessions.remove(session.id(), session);
+    session.close();
+    store.of(session.tenant()).deleteScope(scope(session));
+  }
+
+  /** Ends sessions that have expired, or whose model or pool is gone. */
+  private void sweep() {
+    var now = clock.instant();
+    for (var session : sessions.values()) {
+      var pool = session.pool();
+      if (session.hasExpired(now)
+          || !models.isStored(session.tenant(), session.model())
+          || (pool != null && !pool.isIntact(store))) {
+        delete(session);
+      }
+    }
+    pools.values().removeIf(pool -> !pool.isIntact(store));
+  }
+}
