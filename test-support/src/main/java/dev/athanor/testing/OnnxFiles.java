@@ -33,7 +33,7 @@ public final class OnnxFiles {
     return read("onnx-models.zip.gz");
   }
 
-  private static Map<String, Map<String, byte[]>> read(String file) {
+  static Map<String, Map<String, byte[]>> read(String file) {
     var tests = new LinkedHashMap<String, Map<String, byte[]>>();
     var packed = Objects.requireNonNull(OnnxFiles.class.getResourceAsStream(file));
     try (var zip = new ZipInputStream(new GZIPInputStream(packed))) {

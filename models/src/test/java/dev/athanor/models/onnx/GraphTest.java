@@ -4,15 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.InvalidProtocolBufferException;
 import dev.athanor.models.ModelException;
+import dev.athanor.models.References;
 import dev.athanor.models.graph.Graph;
-import dev.athanor.ops.Attributes;
-import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import dev.athanor.testing.OnnxFiles;
-import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
@@ -24,40 +20,6 @@ class GraphTest {
 
   /** Tests of nodes whose inputs may all be inputs of a call. */
   private static final int LEAST_NODES = 700;
-
-  private static final Catalogue CATALOGUE = Catalogue.load();
-
-  /** Runs the steps of a graph by the references of the ops. */
-  private static Map<String, HostTensor> run(Graph graph, Map<String, HostTensor> inputs) {
-    var tensors = new HashMap<>(graph.weights());
-    tensors.putAll(inputs);
-    for (var step : graph.steps()) {
-      var op = CATALOGUE.find(step.op()).orElseThrow();
-      var given = new LinkedHashMap<String, HostTensor>();
-      step.inputs()
-          .forEach((name, source) -> {
-            var tensor = Objects.requireNonNull(tensors.get(source.name()), source.name());
-            var type = new TensorType(tensor.type().dtype(), source.shape());
-            given.put(name, new HostTensor(type, tensor.data()));
-          });
-      var attributes = Attributes.of(op.description(), step.attributes());
-      var types = op.outputs(HostTensor.types(given), attributes);
-      var computed = op.reference(given, attributes);
-      step.outputs()
-          .forEach((output, name) ->
-              tensors.put(
-                  name,
-                  HostTensor.of(
-                      Objects.requireNonNull(types.get(output)),
-                      Objects.requireNonNull(computed.get(output)))));
-    }
-    var outputs = new LinkedHashMap<String, HostTensor>();
-    graph
-        .outputs()
-        .forEach((name, output) ->
-            outputs.put(name, Objects.requireNonNull(tensors.get(output.step()))));
-    return outputs;
-  }
 
   private static boolean compare(ModelCase test) throws InvalidProtocolBufferException {
     Graph graph;
@@ -71,7 +33,7 @@ class GraphTest {
     } catch (ModelException e) {
       return false; // a parameter may have to be a constant
     }
-    var outputs = run(graph, inputs);
+    var outputs = References.run(graph, inputs);
     assertThat(outputs.keySet()).as(test.name()).isEqualTo(expected.keySet());
     expected.forEach((name, tensor) -> {
       var output = Objects.requireNonNull(outputs.get(name));

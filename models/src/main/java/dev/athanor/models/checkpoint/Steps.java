@@ -1,0 +1,81 @@
+package dev.athanor.models.checkpoint;
+
+import dev.athanor.models.ModelException;
+import dev.athanor.models.graph.GraphBuilder;
+import dev.athanor.models.graph.Value;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.OpException;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/** Adds the parts of layers to a graph. */
+final class Steps {
+
+  private final GraphBuilder graph;
+  private final Map<String, HostTensor> weights;
+  private final Map<String, Value> constants = new HashMap<>();
+
+  /**
+   * Creates a helper.
+   *
+   * @param weights the tensors of the model by name
+   */
+  Steps(GraphBuilder graph, Map<String, HostTensor> weights) {
+    this.graph = graph;
+    this.weights = weights;
+  }
+
+  Value weight(String name) {
+    return constants.computeIfAbsent(
+        name, key -> graph.constant(Objects.requireNonNull(weights.get(key), key)));
+  }
+
+  Value constant(HostTensor tensor) {
+    return graph.constant(tensor);
+  }
+
+  /** Runs an op; returns its outputs by name. */
+  Map<String, Value> run(String op, Map<String, Value> inputs, Map<String, ?> attributes) {
+    try {
+      return graph.run(op, inputs, attributes);
+    } catch (OpException e) {
+      throw new ModelException.Unsupported("%s: %s".formatted(op, e.getMessage()), e);
+    }
+  }
+
+  /** Runs an op; returns its first output. */
+  Value one(String op, Map<String, Value> inputs, Map<String, ?> attributes) {
+    return run(op, inputs, attributes).values().iterator().next();
+  }
+
+  Value map(String expression, Value x) {
+    return one("map", Map.of("x0", x), Map.of("expression", expression));
+  }
+
+  /** Multiplies by the transposed matrix {@code name.weight}, and adds {@code name.bias} if any. */
+  Value linear(Value x, String name, Map<String, ?> attributes) {
+    var inputs = new LinkedHashMap<String, Value>();
+    inputs.put("a", x);
+    inputs.put("b", weight(name + ".weight"));
+    if (weights.containsKey(name + ".bias")) {
+      inputs.put("bias", weight(name + ".bias"));
+    }
+    var all = new LinkedHashMap<String, Object>(attributes);
+    all.put("transposeB", true);
+    return one("matmul", inputs, all);
+  }
+
+  Value linear(Value x, String name) {
+    return linear(x, name, Map.of());
+  }
+
+  /** Exchanges the second and third of four dimensions. */
+  Value exchanged(Value x) {
+    return x.extent(1) == 1 || x.extent(2) == 1
+        ? x.reshape(x.extent(0), x.extent(2), x.extent(1), x.extent(3))
+        : one("permute", Map.of("x", x), Map.of("axes", List.of(0L, 2L, 1L, 3L)));
+  }
+}
