@@ -77,6 +77,11 @@ final class Decoder implements ModelDefinition {
     return Collections.unmodifiableCollection(tensors.values());
   }
 
+  @Override
+  public int maxPositions() {
+    return (int) Math.min(config.rope().positions(), Integer.MAX_VALUE);
+  }
+
   private List<Input> inputsOfSession() {
     var all = new ArrayList<>(inputs());
     all.add(new Input(LENGTHS, DType.I32, List.of("batch")));

@@ -96,7 +96,7 @@ public final class StoredModel {
     return definition;
   }
 
-  /** Returns the scope of the weights. */
+  /** Returns the scope of the weights, and of the caches of sessions. */
   public String scope() {
     return "model %s, version %d".formatted(name, version);
   }
@@ -145,11 +145,14 @@ public final class StoredModel {
     }
   }
 
-  /** Deletes the weights. A later call makes them resident again. */
+  /**
+   * Deletes the weights and all other tensors of the scope. A later call makes the weights resident
+   * again.
+   */
   synchronized void unload(RequestContext context) {
     graphs.clear();
-    handles.values().forEach(handle -> delete(handle, context));
     handles.clear();
+    store.of(context.tenant()).deleteScope(scope());
   }
 
   private void delete(String handle, RequestContext context) {

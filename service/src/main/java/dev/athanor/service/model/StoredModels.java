@@ -63,6 +63,21 @@ public final class StoredModels {
    * @throws Failure if a quota or the memory does not suffice; nothing is stored then
    */
   public StoredModel put(String name, HeldBody file, RequestContext context) {
+    try {
+      return put(name, OnnxModel.read(file, file.bytes()), context);
+    } catch (ModelException e) {
+      throw StoredModel.refused(e);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e); // the file is in memory
+    }
+  }
+
+  /**
+   * Stores a model that has been read, as above.
+   *
+   * @throws Failure if a quota or the memory does not suffice; nothing is stored then
+   */
+  public StoredModel put(String name, ModelDefinition definition, RequestContext context) {
     if (!FORM.matcher(name).matches()) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
@@ -78,17 +93,15 @@ public final class StoredModels {
               .formatted(MOST_MODELS),
           RETRY);
     }
-    ModelDefinition read;
-    try {
-      read = OnnxModel.read(file, file.bytes());
-    } catch (ModelException e) {
-      throw StoredModel.refused(e);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e); // the file is in memory
-    }
     var model =
         new StoredModel(
-            name, versions.incrementAndGet(), clock.instant(), read, catalogue, store, transfers);
+            name,
+            versions.incrementAndGet(),
+            clock.instant(),
+            definition,
+            catalogue,
+            store,
+            transfers);
     try {
       model.load(context);
     } catch (RuntimeException e) {

@@ -5,11 +5,11 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
+import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.model.StoredModel;
 import dev.athanor.service.model.StoredModels;
-import dev.athanor.service.run.OpFailures;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.TensorStore;
@@ -91,7 +91,8 @@ public final class Generator {
     try {
       Attributes.of(sample, request.sampling());
     } catch (OpException e) {
-      throw OpFailures.explain(sample, e, "");
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE, e.field(), Tensors.printable(String.valueOf(e.getMessage())));
     }
   }
 

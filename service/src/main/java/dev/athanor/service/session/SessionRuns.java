@@ -179,7 +179,7 @@ public final class SessionRuns {
     var pool = from.pool();
     if (pool != null && full * CachePool.BLOCK < length) {
       int last = blocks.get(full);
-      inputs.put("at", CachePool.integers(new int[] {to.blocks().get(full)}, List.of(1L)));
+      inputs.put("at", CachePool.integers(new int[] {to.blocks().get(full)}, List.of()));
       for (var state : pool.states()) {
         long block = state.heads() * CachePool.BLOCK * state.size();
         var shape = List.of(1L, state.heads(), (long) CachePool.BLOCK, state.size());
