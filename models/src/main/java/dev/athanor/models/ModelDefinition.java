@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -20,7 +21,7 @@ import java.util.stream.Collectors;
 public interface ModelDefinition {
 
   /**
-   * An input.
+   * An input, or an output that files declare.
    *
    * @param extents numbers, or names of extents that calls choose; a name stands for one extent
    */
@@ -71,6 +72,13 @@ public interface ModelDefinition {
 
   /** Returns the names of the outputs that calls may ask for. */
   List<String> outputs();
+
+  /**
+   * Returns the dtype and the extents that the files declare for an output; empty if they do not.
+   */
+  default Optional<Input> declared(String output) {
+    return Optional.empty();
+  }
 
   /** Returns what a session keeps; empty if calls are independent. */
   default List<State> states() {

@@ -31,6 +31,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 
 /** A model of an ONNX file. */
@@ -41,6 +42,7 @@ public final class OnnxModel implements ModelDefinition {
 
   private final List<Input> inputs;
   private final List<String> outputs;
+  private final Map<String, Input> declared = new HashMap<>();
   private final List<NodeProto> nodes;
   private final Map<String, HostTensor> initializers;
   private final Map<String, FunctionProto> functions;
@@ -66,6 +68,7 @@ public final class OnnxModel implements ModelDefinition {
             .map(OnnxModel::input)
             .toList();
     this.outputs = graph.getOutputList().stream().map(ValueInfoProto::getName).toList();
+    graph.getOutputList().forEach(this::declare);
     requireOrder();
     requireOperators();
   }
@@ -133,11 +136,25 @@ public final class OnnxModel implements ModelDefinition {
                 new ModelException.Malformed(
                     "input \"%s\" has the data type %d of ONNX, which no op supports"
                         .formatted(info.getName(), type.getElemType())));
-    var extents = new ArrayList<String>();
-    for (int i = 0; i < type.getShape().getDimCount(); i++) {
-      extents.add(extent(info.getName(), type.getShape().getDim(i), i));
+    return new Input(info.getName(), dtype, extents(info));
+  }
+
+  private void declare(ValueInfoProto output) {
+    var type = output.getType().getTensorType();
+    if (type.hasShape()) {
+      var name = output.getName();
+      TensorProtos.dtype(type.getElemType())
+          .ifPresent(dtype -> declared.put(name, new Input(name, dtype, extents(output))));
     }
-    return new Input(info.getName(), dtype, extents);
+  }
+
+  private static List<String> extents(ValueInfoProto info) {
+    var shape = info.getType().getTensorType().getShape();
+    var extents = new ArrayList<String>();
+    for (int i = 0; i < shape.getDimCount(); i++) {
+      extents.add(extent(info.getName(), shape.getDim(i), i));
+    }
+    return extents;
   }
 
   private static String extent(String input, Dimension dimension, int index) {
@@ -215,6 +232,11 @@ public final class OnnxModel implements ModelDefinition {
   @Override
   public List<String> outputs() {
     return outputs;
+  }
+
+  @Override
+  public Optional<Input> declared(String output) {
+    return Optional.ofNullable(declared.get(output));
   }
 
   @Override

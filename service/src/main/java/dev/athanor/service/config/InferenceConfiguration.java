@@ -2,6 +2,7 @@ package dev.athanor.service.config;
 
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.model.StoredModels;
 import dev.athanor.service.openinference.Models;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.tensor.TensorStore;
@@ -17,11 +18,12 @@ class InferenceConfiguration {
   @Bean
   Models models(
       Catalogue catalogue,
+      StoredModels stored,
       OpRunner runner,
       TensorStore store,
       DeviceHealth health,
       Clock clock,
       @Value("${info.version}") String version) {
-    return new Models(catalogue, runner, store, health, clock, version);
+    return new Models(catalogue, stored, runner, store, health, clock, version);
   }
 }

@@ -9,7 +9,6 @@ import dev.athanor.api.inference.ModelInferRequest.InferInputTensor;
 import dev.athanor.api.inference.ModelInferResponse;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
@@ -17,7 +16,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.openinference.Datatypes;
 import dev.athanor.service.openinference.Inference;
 import dev.athanor.service.openinference.InferenceRequest;
-import dev.athanor.service.openinference.Model;
+import dev.athanor.service.openinference.ServedModel;
 import dev.athanor.service.run.Result;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
@@ -43,12 +42,12 @@ final class InferenceMessages {
 
   // -- requests
 
-  static InferenceRequest request(OpDescription op, ModelInferRequest message) {
+  static InferenceRequest request(ServedModel model, ModelInferRequest message) {
     var raw = message.getRawInputContentsList().iterator();
     boolean isRaw = raw.hasNext();
     var inputs = new LinkedHashMap<String, InferenceRequest.Input>();
     for (var input : message.getInputsList()) {
-      var name = InferenceRequest.inputName(op, input.getName(), inputs.keySet());
+      var name = InferenceRequest.inputName(model, input.getName(), inputs.keySet());
       inputs.put(name, input(name, input, isRaw, raw));
     }
     if (raw.hasNext()) {
@@ -63,7 +62,7 @@ final class InferenceMessages {
     }
     var outputs = new LinkedHashMap<String, InferenceRequest.Output>();
     for (var output : message.getOutputsList()) {
-      var name = InferenceRequest.outputName(op, output.getName(), outputs.keySet());
+      var name = InferenceRequest.outputName(model, output.getName(), outputs.keySet());
       var field = "outputs." + name;
       var parameters = parameters(output.getParametersMap(), field + ".parameters");
       // ignored, since outputs are always raw
@@ -280,8 +279,8 @@ final class InferenceMessages {
   static ModelInferResponse response(ModelInferRequest request, Inference inference) {
     var response =
         ModelInferResponse.newBuilder()
-            .setModelName(request.getModelName())
-            .setModelVersion(Model.VERSION)
+            .setModelName(inference.model().name())
+            .setModelVersion(inference.model().version())
             .setId(request.getId());
     inference.parameters().forEach((name, value) -> response.putParameters(name, parameter(value)));
     inference

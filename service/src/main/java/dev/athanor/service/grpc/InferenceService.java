@@ -21,34 +21,35 @@ import dev.athanor.api.inference.ServerMetadataRequest;
 import dev.athanor.api.inference.ServerMetadataResponse;
 import dev.athanor.api.inference.ServerReadyRequest;
 import dev.athanor.api.inference.ServerReadyResponse;
-import dev.athanor.ops.Catalogue;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.openinference.InferenceRequest;
 import dev.athanor.service.openinference.Models;
+import dev.athanor.service.openinference.ServedModel;
 import io.grpc.stub.StreamObserver;
 import java.util.List;
 import java.util.function.Supplier;
 import org.springframework.grpc.server.service.GrpcService;
 
-/** The Open Inference Protocol over gRPC, with ops as models. */
+/** The Open Inference Protocol over gRPC, for ops and stored models. */
 @GrpcService
 class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImplBase {
 
-  private final Catalogue catalogue;
   private final Models models;
   private final Metrics metrics;
   private final InlineMemory inline;
   private final GrpcCalls calls;
 
-  InferenceService(
-      Catalogue catalogue, Models models, Metrics metrics, InlineMemory inline, GrpcCalls calls) {
-    this.catalogue = catalogue;
+  InferenceService(Models models, Metrics metrics, InlineMemory inline, GrpcCalls calls) {
     this.models = models;
     this.metrics = metrics;
     this.inline = inline;
     this.calls = calls;
+  }
+
+  private ServedModel find(String name, String version) {
+    return models.find(GrpcCalls.tenant(), name, version);
   }
 
   @Override
@@ -66,7 +67,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
     calls.answer(
         answer,
         () -> {
-          models.find(request.getName(), request.getVersion());
+          find(request.getName(), request.getVersion());
           return ModelReadyResponse.newBuilder().setReady(models.isReady()).build();
         });
   }
@@ -89,7 +90,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
       ModelMetadataRequest request, StreamObserver<ModelMetadataResponse> answer) {
     calls.answer(
         answer,
-        () -> ModelMessages.metadata(models.describe(request.getName(), request.getVersion())));
+        () -> ModelMessages.metadata(find(request.getName(), request.getVersion()).description()));
   }
 
   @Override
@@ -99,7 +100,8 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
         () ->
             ModelConfigResponse.newBuilder()
                 .setConfig(
-                    ModelMessages.config(models.describe(request.getName(), request.getVersion())))
+                    ModelMessages.config(
+                        find(request.getName(), request.getVersion()).description()))
                 .build());
   }
 
@@ -111,8 +113,10 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
         () -> {
           var statistics =
               request.getName().isEmpty()
-                  ? models.statistics()
-                  : List.of(models.statistics(request.getName(), request.getVersion()));
+                  ? models.statistics(GrpcCalls.tenant())
+                  : List.of(
+                      models.statistics(
+                          GrpcCalls.tenant(), request.getName(), request.getVersion()));
           return ModelStatisticsResponse.newBuilder()
               .addAllModelStats(statistics.stream().map(ModelMessages::statistics).toList())
               .build();
@@ -127,7 +131,9 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
         () ->
             RepositoryIndexResponse.newBuilder()
                 .addAllModels(
-                    models.index(request.getReady()).stream().map(ModelMessages::entry).toList())
+                    models.index(GrpcCalls.tenant(), request.getReady()).stream()
+                        .map(ModelMessages::entry)
+                        .toList())
                 .build());
   }
 
@@ -142,17 +148,15 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
 
   private ModelInferResponse counted(
       ModelInferRequest request, Supplier<ModelInferResponse> inference) {
-    var name = request.getModelName();
-    var label = catalogue.find(name).isPresent() ? name : "unknown";
+    var label = models.label(GrpcCalls.tenant(), request.getModelName());
     return metrics.counted(GrpcCalls.tenant(), label, inference);
   }
 
   private Supplier<ModelInferResponse> start(ModelInferRequest request, RequestMemory memory) {
     InferenceRequest.checkedId(request.getId());
-    var op = models.find(request.getModelName(), request.getModelVersion());
+    var model = find(request.getModelName(), request.getModelVersion());
     var inference =
-        models.start(
-            op, InferenceMessages.request(op.description(), request), GrpcCalls.context(memory));
+        models.start(model, InferenceMessages.request(model, request), GrpcCalls.context(memory));
     return () -> InferenceMessages.response(request, inference.get());
   }
 

@@ -24,7 +24,7 @@ final class ModelMessages {
   static ModelMetadataResponse metadata(Model model) {
     return ModelMetadataResponse.newBuilder()
         .setName(model.name())
-        .addVersions(Model.VERSION)
+        .addVersions(model.version())
         .setPlatform(Model.PLATFORM)
         .addAllInputs(model.inputs().stream().map(ModelMessages::metadata).toList())
         .addAllOutputs(model.outputs().stream().map(ModelMessages::metadata).toList())
@@ -89,7 +89,7 @@ final class ModelMessages {
     var message =
         dev.athanor.api.inference.ModelStatistics.newBuilder()
             .setName(statistics.name())
-            .setVersion(Model.VERSION)
+            .setVersion(statistics.version())
             .setLastInference(statistics.lastInference())
             .setInferenceCount(statistics.inferences())
             .setExecutionCount(statistics.executions())

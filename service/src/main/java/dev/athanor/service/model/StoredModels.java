@@ -22,15 +22,20 @@ import java.time.InstantSource;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 
 /** The models of all tenants. */
 public final class StoredModels {
 
   private static final Pattern FORM = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
+
+  /** What {@code /v2/models/stats} names. */
+  private static final String STATISTICS = "stats";
 
   /** Maximum number of models of a tenant. */
   private static final int MOST_MODELS = 256;
@@ -85,6 +90,13 @@ public final class StoredModels {
           "the name is \"%s\"; a name has 1 to 64 letters, digits, periods, hyphens and underscores and begins with a letter or a digit"
               .formatted(Tensors.excerpt(name)));
     }
+    if (catalogue.find(name).isPresent() || name.equals(STATISTICS)) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          "name",
+          "the name \"%s\" is %s; choose another name"
+              .formatted(name, name.equals(STATISTICS) ? "reserved" : "that of an op"));
+    }
     var key = new Key(context.tenant(), name);
     if (!models.containsKey(key) && list(context.tenant()).size() >= MOST_MODELS) {
       throw new Failure.Busy(
@@ -121,14 +133,17 @@ public final class StoredModels {
    * @throws Failure.Refused with {@code not-found}
    */
   public StoredModel get(Tenant tenant, String name) {
-    var model = models.get(new Key(tenant, name));
-    if (model == null) {
-      throw new Failure.Refused(
-          Code.NOT_FOUND,
-          "There is no model \"%s\". GET /models lists all models."
-              .formatted(Tensors.excerpt(name)));
-    }
-    return model;
+    return find(tenant, name)
+        .orElseThrow(() ->
+            new Failure.Refused(
+                Code.NOT_FOUND,
+                "There is no model \"%s\". GET /models lists all models."
+                    .formatted(Tensors.excerpt(name))));
+  }
+
+  /** Returns a model of a tenant; empty if there is none with this name. */
+  public Optional<StoredModel> find(Tenant tenant, String name) {
+    return Optional.ofNullable(models.get(new Key(tenant, name)));
   }
 
   /** Returns whether a model has neither been deleted nor replaced. */
@@ -171,16 +186,43 @@ public final class StoredModels {
       RequestContext context,
       Function<Pipeline, Result> runner) {
     var model = get(context.tenant(), name);
+    return start(
+            model,
+            inputs,
+            targets,
+            context,
+            pipeline -> {
+              var result = runner.apply(pipeline);
+              return () -> result;
+            })
+        .get();
+  }
+
+  /**
+   * Starts a model.
+   *
+   * @param inputs inputs by name
+   * @param targets where outputs go, by name; all inline if empty
+   * @param runner starts the pipeline of the call
+   * @return waits for the result; must be called
+   * @throws Failure if the inputs do not suit the model
+   */
+  public Supplier<Result> start(
+      StoredModel model,
+      Map<String, Call.Input> inputs,
+      Map<String, Target> targets,
+      RequestContext context,
+      Function<Pipeline, Supplier<Result>> runner) {
     requireOutputs(model, targets);
     try {
-      return model.run(inputs, targets, context, runner);
+      return startOnce(model, inputs, targets, context, runner);
     } catch (Failure.Refused e) {
       if (e.code() != Code.UNKNOWN_HANDLE) {
         throw e;
       }
       // a weight may have been deleted, lost with a device, or replaced together with the model
       model.forgetMissing(context);
-      return get(context.tenant(), name).run(inputs, targets, context, runner);
+      return startOnce(get(context.tenant(), model.name()), inputs, targets, context, runner);
     }
   }
 
@@ -200,5 +242,16 @@ public final class StoredModels {
                     Tensors.excerpt(output), String.join(", ", model.definition().outputs())));
       }
     }
+  }
+
+  private static Supplier<Result> startOnce(
+      StoredModel model,
+      Map<String, Call.Input> inputs,
+      Map<String, Target> targets,
+      RequestContext context,
+      Function<Pipeline, Supplier<Result>> runner) {
+    var call = model.call(inputs, targets, context);
+    var run = runner.apply(call.pipeline());
+    return () -> call.named(run.get());
   }
 }

@@ -1,11 +1,10 @@
 package dev.athanor.service.openinference;
 
-import dev.athanor.ops.Op;
-import dev.athanor.ops.OpDescription;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.openinference.ServedModel.Arguments;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
@@ -18,7 +17,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Converts inference requests into calls. */
+/** Converts inference requests into the arguments of models. */
 final class Calls {
 
   /** Triton's timeout in microseconds; 0 for none. */
@@ -30,7 +29,7 @@ final class Calls {
   /** Triton's priority: 1 is the highest, 0 the default. */
   private static final String PRIORITY = "priority";
 
-  /** Triton's sequence id, ignored because ops are stateless. */
+  /** Triton's sequence id, ignored because models are stateless. */
   private static final String SEQUENCE = "sequence_id";
 
   /** Flags that are ignored because every call is complete and has exactly one response. */
@@ -44,20 +43,19 @@ final class Calls {
    *
    * @param tensors the tensors of the request's tenant
    */
-  static Call of(Op op, InferenceRequest request, TenantTensors tensors, RequestContext context) {
-    var description = op.description();
+  static Arguments of(
+      ServedModel model, InferenceRequest request, TenantTensors tensors, RequestContext context) {
     var attributes = new HashMap<>(request.parameters());
     long priority = whole(attributes, PRIORITY, RequestContext.LAST_PRIORITY);
     var prioritized =
         priority == 0 ? context : context.withPriority("parameters." + PRIORITY, (int) priority);
     var within = prioritized.withDeadline(deadline(attributes, context.deadline()));
     dropSequence(attributes);
-    checkAttributes(description, attributes);
-    return new Call(
-        op,
-        inputs(description, request.inputs(), tensors),
+    checkAttributes(model, attributes);
+    return new Arguments(
+        inputs(model, request.inputs(), tensors),
         attributes,
-        outputs(description, request.outputs()),
+        outputs(model, request.outputs()),
         request.outputs().isEmpty()
             ? new Target(new Destination.Inline(request.encodable()), null)
             : null,
@@ -74,9 +72,9 @@ final class Calls {
     }
   }
 
-  private static void checkAttributes(OpDescription op, Map<String, Object> attributes) {
+  private static void checkAttributes(ServedModel model, Map<String, Object> attributes) {
     for (var name : attributes.keySet()) {
-      if (op.attribute(name).isEmpty()) {
+      if (!model.attributes().contains(name)) {
         var field = "parameters." + Tensors.excerpt(name);
         throw new Failure.Refused(
             Code.UNKNOWN_FIELD,
@@ -85,18 +83,17 @@ final class Calls {
                 .formatted(
                     field,
                     Stream.concat(
-                            op.attributes().stream().map(OpDescription.Attribute::name),
-                            Stream.of(DEADLINE, PRIORITY, TIMEOUT))
+                            model.attributes().stream(), Stream.of(DEADLINE, PRIORITY, TIMEOUT))
                         .collect(Collectors.joining(", "))));
       }
     }
   }
 
   private static Map<String, Call.Input> inputs(
-      OpDescription op, List<InferenceRequest.Input> given, TenantTensors tensors) {
+      ServedModel model, List<InferenceRequest.Input> given, TenantTensors tensors) {
     var inputs = new HashMap<String, Call.Input>();
     for (var input : given) {
-      var name = InferenceRequest.inputName(op, input.name(), inputs.keySet());
+      var name = InferenceRequest.inputName(model, input.name(), inputs.keySet());
       inputs.put(name, input(input, tensors));
     }
     return inputs;
@@ -129,10 +126,10 @@ final class Calls {
   }
 
   private static Map<String, Target> outputs(
-      OpDescription op, List<InferenceRequest.Output> asked) {
+      ServedModel model, List<InferenceRequest.Output> asked) {
     var outputs = new HashMap<String, Target>();
     for (var output : asked) {
-      var name = InferenceRequest.outputName(op, output.name(), outputs.keySet());
+      var name = InferenceRequest.outputName(model, output.name(), outputs.keySet());
       outputs.put(name, new Target(output.destination(), null));
     }
     return outputs;

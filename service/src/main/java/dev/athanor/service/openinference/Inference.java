@@ -7,12 +7,13 @@ import java.util.Map;
 /**
  * The result of an inference.
  *
- * @param result the requested outputs, in the order of the op's description
+ * @param model what ran
+ * @param result the requested outputs, in the order of the model's description
  * @param parameters the response parameters: times in microseconds, and the kernel that ran
  */
-public record Inference(Result result, Map<String, Object> parameters) {
+public record Inference(ServedModel model, Result result, Map<String, Object> parameters) {
 
-  static Inference of(Result result) {
+  static Inference of(ServedModel model, Result result) {
     var timing = result.timing();
     var parameters = new LinkedHashMap<String, Object>();
     parameters.put("kernel", result.kernel());
@@ -22,7 +23,7 @@ public record Inference(Result result, Map<String, Object> parameters) {
     parameters.put("compute_infer_us", tenths(timing.kernel()));
     parameters.put("compute_output_us", tenths(timing.download()));
     parameters.put("total_us", tenths(timing.total()));
-    return new Inference(result, parameters);
+    return new Inference(model, result, parameters);
   }
 
   private static double tenths(double micros) {

@@ -2,14 +2,12 @@ package dev.athanor.service.openinference;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.View;
-import dev.athanor.service.run.OpNames;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -90,19 +88,13 @@ public record InferenceRequest(
    * @throws Failure.Refused with {@code unknown-field}, or with {@code invalid-tensor} for a
    *     duplicate
    */
-  public static String inputName(OpDescription op, String given, Collection<String> taken) {
-    return name(
-        "inputs", given, op.input(given).map(OpDescription.Input::name), OpNames.inputs(op), taken);
+  public static String inputName(ServedModel model, String given, Collection<String> taken) {
+    return name("inputs", given, model.input(given), model.inputs(), taken);
   }
 
   /** Resolves the name of an output, like {@link #inputName}. */
-  public static String outputName(OpDescription op, String given, Collection<String> taken) {
-    return name(
-        "outputs",
-        given,
-        op.output(given).map(OpDescription.Output::name),
-        OpNames.outputs(op),
-        taken);
+  public static String outputName(ServedModel model, String given, Collection<String> taken) {
+    return name("outputs", given, model.output(given), model.outputs(), taken);
   }
 
   private static String name(

@@ -15,16 +15,17 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An op described as a model of the protocol.
+ * The description of a model for clients of the protocol.
  *
  * @param properties details that the protocol has no field for: the dtypes and shapes of tensors,
  *     the attributes (passed as parameters), and the formula
  */
 public record Model(
-    String name, List<Tensor> inputs, List<Tensor> outputs, Map<String, String> properties) {
-
-  /** The only version of every model. */
-  public static final String VERSION = "1";
+    String name,
+    String version,
+    List<Tensor> inputs,
+    List<Tensor> outputs,
+    Map<String, String> properties) {
 
   public static final String PLATFORM = "athanor_ptx";
   public static final String BACKEND = "athanor";
@@ -69,7 +70,7 @@ public record Model(
             .filter(OpDescription.Output::isListed)
             .map(o -> new Tensor(o.name(), usual(op, o), shape(o.shape()), o.optional()))
             .toList();
-    return new Model(op.name(), inputs, outputs, properties(op));
+    return new Model(op.name(), OpModel.VERSION, inputs, outputs, properties(op));
   }
 
   private static DType usual(Set<DType> dtypes) {
@@ -105,13 +106,18 @@ public record Model(
       boolean isLeading = extent.startsWith("…");
       any |= isLeading;
       if (!extent.isEmpty() && !isLeading) {
-        extents.add(extent.matches("\\d{1,9}") ? Long.parseLong(extent) : ANY);
+        extents.add(extent(extent));
       }
     }
     if (extents.isEmpty() && any) {
       extents.add(ANY);
     }
     return extents;
+  }
+
+  /** Returns an extent; {@link #ANY} for one that has a name. */
+  static long extent(String text) {
+    return text.matches("\\d{1,9}") ? Long.parseLong(text) : ANY;
   }
 
   private static Map<String, String> properties(OpDescription op) {

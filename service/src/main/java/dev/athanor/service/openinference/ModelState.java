@@ -8,10 +8,10 @@ package dev.athanor.service.openinference;
  */
 public record ModelState(String name, String version, String state, String reason) {
 
-  static ModelState of(String name, boolean ready) {
+  static ModelState of(ServedModel model, boolean ready) {
     return new ModelState(
-        name,
-        Model.VERSION,
+        model.name(),
+        model.version(),
         ready ? "READY" : "UNAVAILABLE",
         ready ? "" : "the service is not ready");
   }

@@ -16,6 +16,7 @@ import java.util.TreeMap;
  */
 public record ModelStatistics(
     String name,
+    String version,
     long lastInference,
     Duration success,
     Duration fail,
@@ -48,9 +49,16 @@ public record ModelStatistics(
     }
   }
 
-  static ModelStatistics none(String name) {
+  static ModelStatistics none(ServedModel model) {
     return new ModelStatistics(
-        name, 0, Duration.NONE, Duration.NONE, Duration.NONE, Compute.NONE, new TreeMap<>());
+        model.name(),
+        model.version(),
+        0,
+        Duration.NONE,
+        Duration.NONE,
+        Duration.NONE,
+        Compute.NONE,
+        new TreeMap<>());
   }
 
   ModelStatistics succeeded(long now, Result result) {
@@ -62,6 +70,7 @@ public record ModelStatistics(
     }
     return new ModelStatistics(
         name,
+        version,
         now,
         success.plus(timing.total()),
         fail,
@@ -72,7 +81,8 @@ public record ModelStatistics(
   }
 
   ModelStatistics failed(long now, double micros) {
-    return new ModelStatistics(name, now, success, fail.plus(micros), queue, compute, batches);
+    return new ModelStatistics(
+        name, version, now, success, fail.plus(micros), queue, compute, batches);
   }
 
   /** Returns the number of successful inferences. */

@@ -1,24 +1,29 @@
 package dev.athanor.service.openinference;
 
 import dev.athanor.ops.Catalogue;
-import dev.athanor.ops.Op;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.model.StoredModels;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorStore;
 import java.time.InstantSource;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.Optional;
+import java.util.WeakHashMap;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** The ops as models: metadata, statistics and inference. */
+/** Ops and stored models: metadata, statistics and inference. */
 public final class Models {
 
   /** The name of the server. */
@@ -35,28 +40,32 @@ public final class Models {
           "tensor_handle");
 
   private final Catalogue catalogue;
+  private final StoredModels stored;
   private final OpRunner runner;
   private final TensorStore store;
   private final DeviceHealth health;
   private final InstantSource clock;
   private final String version;
 
-  /** Statistics by op name; bounded by the number of ops. */
-  private final Map<String, ModelStatistics> statistics = new ConcurrentHashMap<>();
+  /** Statistics by what they count; they end with the stored model. */
+  private final Map<Object, ModelStatistics> statistics =
+      Collections.synchronizedMap(new WeakHashMap<>());
 
   /**
-   * Creates the models of a catalog.
+   * Creates the models: the ops of a catalog, and those that tenants stored.
    *
    * @param version the version of the server
    */
   public Models(
       Catalogue catalogue,
+      StoredModels stored,
       OpRunner runner,
       TensorStore store,
       DeviceHealth health,
       InstantSource clock,
       String version) {
     this.catalogue = catalogue;
+    this.stored = stored;
     this.runner = runner;
     this.store = store;
     this.health = health;
@@ -74,9 +83,13 @@ public final class Models {
     return health.isReady();
   }
 
-  /** Returns all models. */
-  public List<Model> all() {
-    return catalogue.all().stream().map(op -> Model.of(op.description())).toList();
+  /** Returns all models that a tenant can call: the ops and its stored models, by name. */
+  public List<ServedModel> all(Tenant tenant) {
+    return Stream.<ServedModel>concat(
+            catalogue.all().stream().map(OpModel::new),
+            stored.list(tenant).stream().map(model -> new TenantModel(model, stored)))
+        .sorted(Comparator.comparing(ServedModel::name))
+        .toList();
   }
 
   /**
@@ -84,40 +97,49 @@ public final class Models {
    *
    * @param readyOnly whether to return only ready models
    */
-  public List<ModelState> index(boolean readyOnly) {
+  public List<ModelState> index(Tenant tenant, boolean readyOnly) {
     boolean ready = isReady();
     return ready || !readyOnly
-        ? catalogue.all().stream().map(op -> ModelState.of(op.description().name(), ready)).toList()
+        ? all(tenant).stream().map(model -> ModelState.of(model, ready)).toList()
         : List.of();
   }
 
-  /** Describes a model. */
-  public Model describe(String name, @Nullable String modelVersion) {
-    return Model.of(find(name, modelVersion).description());
-  }
-
   /**
-   * Returns the op of a model.
+   * Returns a model. Stored models have no names of ops.
    *
    * @param modelVersion null or empty for any
    * @throws Failure.Refused with {@code unknown-op} if the model or the version does not exist
    */
-  public Op find(String name, @Nullable String modelVersion) {
-    var op =
-        catalogue
-            .find(name)
+  public ServedModel find(Tenant tenant, String name, @Nullable String modelVersion) {
+    var model =
+        find(tenant, name)
             .orElseThrow(() ->
                 new Failure.Refused(
                     Code.UNKNOWN_OP,
                     "Unknown model \"%s\". GET /v2/models lists all models."
                         .formatted(Tensors.excerpt(name))));
-    if (modelVersion != null && !modelVersion.isEmpty() && !modelVersion.equals(Model.VERSION)) {
+    if (modelVersion != null && !modelVersion.isEmpty() && !modelVersion.equals(model.version())) {
       throw new Failure.Refused(
           Code.UNKNOWN_OP,
           "%s has no version \"%s\"; its only version is %s"
-              .formatted(name, Tensors.excerpt(modelVersion), Model.VERSION));
+              .formatted(name, Tensors.excerpt(modelVersion), model.version()));
     }
-    return op;
+    return model;
+  }
+
+  private Optional<ServedModel> find(Tenant tenant, String name) {
+    return catalogue
+        .find(name)
+        .<ServedModel>map(OpModel::new)
+        .or(() -> stored.find(tenant, name).map(model -> new TenantModel(model, stored)));
+  }
+
+  /**
+   * Returns the metric label of requests to a model. Unknown names share one label, so that clients
+   * cannot create metrics.
+   */
+  public String label(Tenant tenant, String name) {
+    return find(tenant, name).map(ServedModel::label).orElse("unknown");
   }
 
   /**
@@ -127,47 +149,52 @@ public final class Models {
    * @return waits for the result; must be called
    * @throws Failure if the request is invalid, cannot be served now, or fails
    */
-  public Supplier<Inference> start(Op op, InferenceRequest request, RequestContext context) {
-    var call = Calls.of(op, request, store.of(context.tenant()), context);
-    var name = op.description().name();
+  public Supplier<Inference> start(
+      ServedModel model, InferenceRequest request, RequestContext context) {
+    var arguments = Calls.of(model, request, store.of(context.tenant()), context);
     long asked = System.nanoTime();
-    var run = counting(name, asked, () -> runner.start(call));
+    var run = counting(model, asked, () -> model.start(arguments, runner));
     return () -> {
-      var result = counting(name, asked, run);
-      count(name, known -> known.succeeded(clock.millis(), result));
-      return Inference.of(result);
+      var result = counting(model, asked, run);
+      count(model, known -> known.succeeded(clock.millis(), result));
+      return Inference.of(model, result);
     };
   }
 
   /** Runs a model and waits for its result; see {@link #start}. */
-  public Inference infer(Op op, InferenceRequest request, RequestContext context) {
-    return start(op, request, context).get();
+  public Inference infer(ServedModel model, InferenceRequest request, RequestContext context) {
+    return start(model, request, context).get();
   }
 
   /** Does work of an inference and counts its failure. */
-  private <T> T counting(String name, long asked, Supplier<T> work) {
+  private <T> T counting(ServedModel model, long asked, Supplier<T> work) {
     try {
       return work.get();
     } catch (Failure e) {
       double micros = (System.nanoTime() - asked) / 1e3;
-      count(name, known -> known.failed(clock.millis(), micros));
+      count(model, known -> known.failed(clock.millis(), micros));
       throw e;
     }
   }
 
-  private void count(String name, UnaryOperator<ModelStatistics> more) {
+  private void count(ServedModel model, UnaryOperator<ModelStatistics> more) {
     statistics.compute(
-        name, (_, known) -> more.apply(known == null ? ModelStatistics.none(name) : known));
+        model.counted(),
+        (_, known) -> more.apply(known == null ? ModelStatistics.none(model) : known));
   }
 
   /** Returns the statistics of a model. */
-  public ModelStatistics statistics(String name, @Nullable String modelVersion) {
-    var known = find(name, modelVersion).description().name();
-    return Objects.requireNonNullElseGet(statistics.get(known), () -> ModelStatistics.none(known));
+  public ModelStatistics statistics(Tenant tenant, String name, @Nullable String modelVersion) {
+    return statistics(find(tenant, name, modelVersion));
   }
 
-  /** Returns the statistics of all models. */
-  public List<ModelStatistics> statistics() {
-    return catalogue.all().stream().map(op -> statistics(op.description().name(), null)).toList();
+  private ModelStatistics statistics(ServedModel model) {
+    return Objects.requireNonNullElseGet(
+        statistics.get(model.counted()), () -> ModelStatistics.none(model));
+  }
+
+  /** Returns the statistics of all models that a tenant can call. */
+  public List<ModelStatistics> statistics(Tenant tenant) {
+    return all(tenant).stream().map(this::statistics).toList();
   }
 }

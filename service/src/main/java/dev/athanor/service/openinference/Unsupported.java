@@ -12,8 +12,8 @@ public final class Unsupported {
   private static final String SHARED_MEMORY = "Shared memory is not supported. " + INSTEAD;
 
   private static final String REPOSITORY =
-      "Load and unload are not supported. Every op is a model and always loaded; GET /v2/models"
-          + " lists them.";
+      "Load and unload are not supported. Ops and stored models are always loaded; GET /v2/models"
+          + " lists them. PUT /models/{name} stores a model.";
 
   private Unsupported() {}
 

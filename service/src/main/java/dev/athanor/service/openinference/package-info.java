@@ -1,4 +1,4 @@
-/** The Open Inference Protocol v2 with ops as models, independent of REST or gRPC. */
+/** The Open Inference Protocol v2 for ops and stored models, independent of REST or gRPC. */
 @NullMarked
 package dev.athanor.service.openinference;
 

@@ -8,7 +8,6 @@ import dev.athanor.service.http.PacedOutput;
 import dev.athanor.service.openinference.Datatypes;
 import dev.athanor.service.openinference.Inference;
 import dev.athanor.service.openinference.InferenceRequest;
-import dev.athanor.service.openinference.Model;
 import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletResponse;
@@ -24,8 +23,7 @@ final class InferAnswer {
 
   private InferAnswer() {}
 
-  static void send(
-      HttpServletResponse response, String model, InferRequest asked, Inference inference)
+  static void send(HttpServletResponse response, InferRequest asked, Inference inference)
       throws IOException {
     var data = new ArrayList<MemorySegment>();
     inference
@@ -39,13 +37,13 @@ final class InferAnswer {
     if (data.isEmpty()) {
       response.setContentType(Media.JSON.text());
       try (var out = Json.write(PacedOutput.of(response))) {
-        write(out, model, asked, inference);
+        write(out, asked, inference);
       }
       return;
     }
     var header = new ByteArrayOutputStream();
     try (var out = Json.write(header)) {
-      write(out, model, asked, inference);
+      write(out, asked, inference);
     }
     response.setContentType(Media.OCTET_STREAM.text());
     response.setHeader(HttpRequests.INFERENCE_HEADER, Integer.toString(header.size()));
@@ -58,11 +56,10 @@ final class InferAnswer {
     }
   }
 
-  private static void write(
-      JsonGenerator out, String model, InferRequest asked, Inference inference) {
+  private static void write(JsonGenerator out, InferRequest asked, Inference inference) {
     out.writeStartObject();
-    out.writeStringProperty("model_name", model);
-    out.writeStringProperty("model_version", Model.VERSION);
+    out.writeStringProperty("model_name", inference.model().name());
+    out.writeStringProperty("model_version", inference.model().version());
     if (asked.id() != null) {
       out.writeStringProperty("id", asked.id());
     }

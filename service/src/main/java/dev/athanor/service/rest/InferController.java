@@ -1,6 +1,5 @@
 package dev.athanor.service.rest;
 
-import dev.athanor.ops.Catalogue;
 import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
@@ -23,19 +22,12 @@ import org.springframework.web.bind.annotation.RestController;
 class InferController {
 
   private final Models models;
-  private final Catalogue catalogue;
   private final Metrics metrics;
   private final RestSettings settings;
   private final InlineMemory inline;
 
-  InferController(
-      Models models,
-      Catalogue catalogue,
-      Metrics metrics,
-      RestSettings settings,
-      InlineMemory inline) {
+  InferController(Models models, Metrics metrics, RestSettings settings, InlineMemory inline) {
     this.models = models;
-    this.catalogue = catalogue;
     this.metrics = metrics;
     this.settings = settings;
     this.inline = inline;
@@ -51,7 +43,7 @@ class InferController {
     Outcomes.count(
         metrics,
         HttpRequests.tenant(request),
-        Outcomes.label(catalogue, name),
+        models.label(HttpRequests.tenant(request), name),
         () -> {
           try (var memory = inline.open(HttpRequests.account(request))) {
             run(name, version, request, response, memory);
@@ -70,7 +62,7 @@ class InferController {
       HttpServletResponse response,
       RequestMemory memory)
       throws IOException {
-    var op = models.find(name, version);
+    var model = models.find(HttpRequests.tenant(request), name, version);
     request.setAttribute(Problems.OP, name);
     Media.ofAnswer(request, Media.JSON, Media.OCTET_STREAM);
     HttpRequests.checkNoQuery(request);
@@ -79,10 +71,10 @@ class InferController {
     var header = HttpRequests.inferenceHeader(request, limit);
     InferRequest asked;
     try (var body = HttpRequests.unpacked(request, limit)) {
-      asked = InferRequest.read(op, body, header, new DecodeBudget(memory, limit));
+      asked = InferRequest.read(model, body, header, new DecodeBudget(memory, limit));
     }
-    var inference = models.infer(op, asked.request(), context);
+    var inference = models.infer(model, asked.request(), context);
     RunAnswers.timing(response, inference.result().timing());
-    InferAnswer.send(response, name, asked, inference);
+    InferAnswer.send(response, asked, inference);
   }
 }

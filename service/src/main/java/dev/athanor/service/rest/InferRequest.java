@@ -3,8 +3,6 @@ package dev.athanor.service.rest;
 import static java.util.Objects.requireNonNullElse;
 
 import dev.athanor.ops.DType;
-import dev.athanor.ops.Op;
-import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.AttributeValues;
 import dev.athanor.service.codec.ByteSource;
@@ -21,6 +19,7 @@ import dev.athanor.service.openinference.InferenceRequest;
 import dev.athanor.service.openinference.InferenceRequest.Input;
 import dev.athanor.service.openinference.InferenceRequest.Output;
 import dev.athanor.service.openinference.Model;
+import dev.athanor.service.openinference.ServedModel;
 import dev.athanor.service.run.Call.View;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -71,14 +70,14 @@ record InferRequest(
    * @param header the length of the JSON header in bytes; null if the whole body is JSON, 0 if the
    *     body is the raw data of the only input
    */
-  static InferRequest read(Op op, ByteSource body, @Nullable Long header, DecodeBudget budget)
+  static InferRequest read(
+      ServedModel model, ByteSource body, @Nullable Long header, DecodeBudget budget)
       throws IOException {
     if (header == null) {
-      return Json.read(body, parser -> new Reader(op.description(), parser, budget).read())
-          .finish();
+      return Json.read(body, parser -> new Reader(model, parser, budget).read()).finish();
     }
     if (header == 0) {
-      return raw(op.description(), body, budget);
+      return raw(model, body, budget);
     }
     var json = body.readNBytes(Math.toIntExact(header));
     if (json.length < header) {
@@ -90,8 +89,7 @@ record InferRequest(
     }
     var reader =
         Json.read(
-            new ByteArrayInputStream(json),
-            parser -> new Reader(op.description(), parser, budget).read());
+            new ByteArrayInputStream(json), parser -> new Reader(model, parser, budget).read());
     return reader.finish(body);
   }
 
@@ -99,9 +97,9 @@ record InferRequest(
    * Reads a body that is the raw data of the only input; its variable dimension follows from the
    * length.
    */
-  private static InferRequest raw(OpDescription op, ByteSource body, DecodeBudget budget)
+  private static InferRequest raw(ServedModel served, ByteSource body, DecodeBudget budget)
       throws IOException {
-    var model = Model.of(op);
+    var model = served.description();
     var input = model.inputs().getFirst();
     long free = input.shape().stream().filter(extent -> extent == Model.ANY).count();
     if (model.inputs().size() != 1 || free != 1) {
@@ -111,7 +109,7 @@ record InferRequest(
           "%s is 0, which requires a model with one input that has exactly one variable dimension; %s has %s"
               .formatted(
                   HttpRequests.INFERENCE_HEADER,
-                  op.name(),
+                  model.name(),
                   model.inputs().size() == 1
                       ? "an input with %d variable dimensions".formatted(free)
                       : "%d inputs".formatted(model.inputs().size())));
@@ -195,7 +193,7 @@ record InferRequest(
   }
 
   private static final class Reader {
-    private final OpDescription op;
+    private final ServedModel model;
     private final JsonParser parser;
     private final DecodeBudget budget;
 
@@ -205,8 +203,8 @@ record InferRequest(
     private final Map<String, Map<String, Object>> outputs = new HashMap<>();
     private final Set<String> names = new HashSet<>();
 
-    Reader(OpDescription op, JsonParser parser, DecodeBudget budget) {
-      this.op = op;
+    Reader(ServedModel model, JsonParser parser, DecodeBudget budget) {
+      this.model = model;
       this.parser = parser;
       this.budget = budget;
     }
@@ -220,8 +218,8 @@ record InferRequest(
         switch (key) {
           case "id" ->
               id = InferenceRequest.checkedId(Json.string(parser, "id", Code.INVALID_ATTRIBUTE));
-          case "model_name" -> checkModel("model_name", op.name());
-          case "model_version" -> checkModel("model_version", Model.VERSION);
+          case "model_name" -> checkModel("model_name", model.name());
+          case "model_version" -> checkModel("model_version", model.version());
           case "parameters" -> parameters = parameters("parameters");
           case "inputs" -> elements("inputs", this::input);
           case "outputs" -> elements("outputs", this::output);
@@ -270,7 +268,7 @@ record InferRequest(
           case "name" -> {
             name =
                 InferenceRequest.inputName(
-                    op, Json.string(parser, at + ".name", Code.INVALID_TENSOR), names);
+                    model, Json.string(parser, at + ".name", Code.INVALID_TENSOR), names);
             names.add(name);
             at = "inputs." + name;
           }
@@ -313,7 +311,9 @@ record InferRequest(
           case "name" -> {
             name =
                 InferenceRequest.outputName(
-                    op, Json.string(parser, at + ".name", Code.INVALID_TENSOR), outputs.keySet());
+                    model,
+                    Json.string(parser, at + ".name", Code.INVALID_TENSOR),
+                    outputs.keySet());
             at = "outputs." + name;
           }
           case "parameters" -> given = parameters(at + ".parameters");

@@ -6,6 +6,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.http.HttpRequests;
 import dev.athanor.service.openinference.Model;
 import dev.athanor.service.openinference.Models;
+import dev.athanor.service.openinference.ServedModel;
 import dev.athanor.service.rest.tensors.Media;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -56,7 +57,12 @@ class ModelController {
 
   @GetMapping("/v2/models")
   void list(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    answer(Map.of("models", models.all().stream().map(Model::name).toList()), request, response);
+    answer(
+        Map.of(
+            "models",
+            models.all(HttpRequests.tenant(request)).stream().map(ServedModel::name).toList()),
+        request,
+        response);
   }
 
   @GetMapping({"/v2/models/{op}", "/v2/models/{op}/versions/{version}"})
@@ -66,7 +72,7 @@ class ModelController {
       HttpServletRequest request,
       HttpServletResponse response)
       throws IOException {
-    answer(ModelViews.Metadata.of(models.describe(name, version)), request, response);
+    answer(ModelViews.Metadata.of(describe(request, name, version)), request, response);
   }
 
   @GetMapping({"/v2/models/{op}/ready", "/v2/models/{op}/versions/{version}/ready"})
@@ -76,9 +82,13 @@ class ModelController {
       HttpServletRequest request,
       HttpServletResponse response)
       throws IOException {
-    var model = models.describe(name, version);
+    var model = models.find(HttpRequests.tenant(request), name, version);
     response.setStatus(readiness());
     answer(new ModelViews.Ready(model.name(), models.isReady()), request, response);
+  }
+
+  private Model describe(HttpServletRequest request, String name, @Nullable String version) {
+    return models.find(HttpRequests.tenant(request), name, version).description();
   }
 
   private int readiness() {
@@ -94,7 +104,7 @@ class ModelController {
       HttpServletRequest request,
       HttpServletResponse response)
       throws IOException {
-    answer(ModelViews.Config.of(models.describe(name, version)), request, response);
+    answer(ModelViews.Config.of(describe(request, name, version)), request, response);
   }
 
   @GetMapping({"/v2/models/{op}/stats", "/v2/models/{op}/versions/{version}/stats"})
@@ -105,18 +115,24 @@ class ModelController {
       HttpServletResponse response)
       throws IOException {
     answer(
-        ModelViews.AllStatistics.of(List.of(models.statistics(name, version))), request, response);
+        ModelViews.AllStatistics.of(
+            List.of(models.statistics(HttpRequests.tenant(request), name, version))),
+        request,
+        response);
   }
 
   @GetMapping("/v2/models/stats")
   void statistics(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    answer(ModelViews.AllStatistics.of(models.statistics()), request, response);
+    answer(
+        ModelViews.AllStatistics.of(models.statistics(HttpRequests.tenant(request))),
+        request,
+        response);
   }
 
   @PostMapping("/v2/repository/index")
   void index(HttpServletRequest request, HttpServletResponse response) throws IOException {
     boolean readyOnly = readyOnly(HttpRequests.body(request, MAX_FILTER_BYTES));
-    answer(models.index(readyOnly), request, response);
+    answer(models.index(HttpRequests.tenant(request), readyOnly), request, response);
   }
 
   /** Reads {@code {"ready": true}}; an empty body selects all models. */

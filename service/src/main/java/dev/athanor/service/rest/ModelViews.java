@@ -32,7 +32,7 @@ final class ModelViews {
     static Metadata of(Model model) {
       return new Metadata(
           model.name(),
-          List.of(Model.VERSION),
+          List.of(model.version()),
           Model.PLATFORM,
           model.inputs().stream().map(Tensor::of).toList(),
           model.outputs().stream().map(Tensor::of).toList(),
@@ -111,7 +111,7 @@ final class ModelViews {
     static Statistics of(ModelStatistics counts) {
       return new Statistics(
           counts.name(),
-          Model.VERSION,
+          counts.version(),
           counts.lastInference(),
           counts.inferences(),
           counts.executions(),

@@ -204,12 +204,25 @@ public final class OpRunner {
    * @throws Failure as for a call; it names the failed step
    */
   public Result run(Pipeline pipeline) {
+    return start(pipeline).get();
+  }
+
+  /** Starts a pipeline, as {@link #start(Call)} starts an op. */
+  public Supplier<Result> start(Pipeline pipeline) {
     long asked = System.nanoTime();
     var job = prepare(pipeline, chooseRuntime(pipeline));
-    try {
-      var result = start(job, asked, pipeline.context()).get();
+    var run = namingStep(job, () -> start(job, asked, pipeline.context()));
+    return () -> {
+      var result = namingStep(job, run);
       job.runtime().metrics().ran(pipeline.context().tenant(), PIPELINE, result.timing()::micros);
       return result;
+    };
+  }
+
+  /** Does work of a pipeline, whose failure names the step. */
+  private static <T> T namingStep(StepsJob job, Supplier<T> work) {
+    try {
+      return work.get();
     } catch (Failure e) {
       throw job.current().map(e::in).orElse(e);
     } catch (RuntimeException e) {

@@ -11,6 +11,7 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.openinference.InferenceRequest.Input;
 import dev.athanor.service.openinference.InferenceRequest.Output;
+import dev.athanor.service.openinference.ServedModel.Arguments;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Result;
@@ -38,11 +39,13 @@ class CallsTest {
           new TensorSettings(1000, 10, Duration.ofHours(1), 0, Duration.ofHours(1)),
           Clock.systemUTC());
 
-  private static Call call(
+  private static final OpModel IDENTITY = new OpModel(new TestOps.Identity());
+
+  private static Arguments call(
       Map<String, Object> parameters, RequestContext context, Output... outputs) {
     var x = new Input.Data("x", HostTensor.of(TensorType.of(DType.F32, 1), 1));
     var request = new InferenceRequest(parameters, List.of(x), List.of(outputs), Datatypes.NUMBERS);
-    return Calls.of(new TestOps.Identity(), request, STORE.of(TENANT), context);
+    return Calls.of(IDENTITY, request, STORE.of(TENANT), context);
   }
 
   @Test
@@ -123,7 +126,7 @@ class CallsTest {
     var result =
         new Result(
             "emulator:0", List.of(new Result.Step("op", "kernel_f32", 3, 0)), Map.of(), timing, 1);
-    assertThat(Inference.of(result).parameters())
+    assertThat(Inference.of(IDENTITY, result).parameters())
         .isEqualTo(
             Map.of(
                 "kernel", "kernel_f32",

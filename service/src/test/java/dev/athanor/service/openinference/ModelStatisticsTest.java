@@ -4,11 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.service.openinference.ModelStatistics.Duration;
 import dev.athanor.service.run.Result;
+import dev.athanor.service.run.TestOps;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class ModelStatisticsTest {
+
+  private static final ServedModel SILU = new OpModel(new TestOps.Identity());
 
   private static Result result(int batchSize, double kernelMicros) {
     return new Result(
@@ -22,7 +25,7 @@ class ModelStatisticsTest {
   @Test
   void countsASharedLaunchAsOneExecution() {
     var counts =
-        ModelStatistics.none("silu")
+        ModelStatistics.none(SILU)
             .succeeded(1, result(3, 6))
             .succeeded(2, result(0, 6))
             .succeeded(3, result(0, 6))
@@ -43,7 +46,7 @@ class ModelStatisticsTest {
 
   @Test
   void failuresAreNotExecutions() {
-    var none = ModelStatistics.none("silu").failed(1, 1);
+    var none = ModelStatistics.none(SILU).failed(1, 1);
     assertThat(none.executions()).isZero();
     assertThat(none.batches()).isEmpty();
   }

@@ -152,7 +152,7 @@ class ProtocolClientsTest extends RestTest {
         404,
         "not-found",
         null,
-        "Load and unload are not supported. Every op is a model and always loaded; GET /v2/models"
-            + " lists them.");
+        "Load and unload are not supported. Ops and stored models are always loaded; GET /v2/models"
+            + " lists them. PUT /models/{name} stores a model.");
   }
 }

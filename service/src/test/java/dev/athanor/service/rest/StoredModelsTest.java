@@ -1,25 +1,20 @@
 package dev.athanor.service.rest;
 
+import static dev.athanor.service.model.OnnxFiles.WIDTH;
+import static dev.athanor.service.model.OnnxFiles.adding;
+import static dev.athanor.service.model.OnnxFiles.matrix;
+import static dev.athanor.service.model.OnnxFiles.model;
+import static dev.athanor.service.model.OnnxFiles.node;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.hamcrest.Matchers.contains;
 import static org.hamcrest.Matchers.empty;
 import static org.hamcrest.Matchers.equalTo;
 
-import dev.athanor.models.onnx.proto.AttributeProto;
-import dev.athanor.models.onnx.proto.GraphProto;
-import dev.athanor.models.onnx.proto.ModelProto;
-import dev.athanor.models.onnx.proto.NodeProto;
-import dev.athanor.models.onnx.proto.OperatorSetIdProto;
-import dev.athanor.models.onnx.proto.TensorProto;
-import dev.athanor.models.onnx.proto.TensorShapeProto;
-import dev.athanor.models.onnx.proto.TypeProto;
-import dev.athanor.models.onnx.proto.ValueInfoProto;
 import dev.athanor.service.AthanorApplication;
 import dev.athanor.service.model.StoredModel;
 import io.restassured.RestAssured;
 import io.restassured.response.Response;
 import io.restassured.specification.RequestSpecification;
-import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
@@ -33,8 +28,6 @@ import org.springframework.boot.test.web.server.LocalServerPort;
     properties = "athanor.device=emulator:0",
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
 class StoredModelsTest {
-
-  private static final int WIDTH = 12;
 
   @LocalServerPort int port;
 
@@ -61,60 +54,6 @@ class StoredModelsTest {
         .getList("tensors.findAll { it.scope?.startsWith('model ') }.handle");
   }
 
-  private static TensorProto tensor(String name, List<Long> shape, float... values) {
-    var tensor = TensorProto.newBuilder().setName(name).setDataType(1).addAllDims(shape);
-    for (float value : values) {
-      tensor.addFloatData(value);
-    }
-    return tensor.build();
-  }
-
-  private static NodeProto node(String operator, String output, String... inputs) {
-    return NodeProto.newBuilder()
-        .setOpType(operator)
-        .setName(output)
-        .addAllInput(Arrays.asList(inputs))
-        .addOutput(output)
-        .build();
-  }
-
-  private static ValueInfoProto matrix(String name, String rows, long columns) {
-    var shape =
-        TensorShapeProto.newBuilder()
-            .addDim(TensorShapeProto.Dimension.newBuilder().setDimParam(rows))
-            .addDim(TensorShapeProto.Dimension.newBuilder().setDimValue(columns));
-    var type = TypeProto.Tensor.newBuilder().setElemType(1).setShape(shape);
-    return ValueInfoProto.newBuilder()
-        .setName(name)
-        .setType(TypeProto.newBuilder().setTensorType(type))
-        .build();
-  }
-
-  private static byte[] model(GraphProto.Builder graph) {
-    return ModelProto.newBuilder()
-        .setIrVersion(8)
-        .addOpsetImport(OperatorSetIdProto.newBuilder().setVersion(18))
-        .setGraph(graph)
-        .build()
-        .toByteArray();
-  }
-
-  /** y = relu(x + w), of {@link #WIDTH} columns; t = its transpose. */
-  private static GraphProto.Builder adding(float weight) {
-    var weights = new float[WIDTH];
-    Arrays.fill(weights, weight);
-    var permutation =
-        AttributeProto.newBuilder().setName("perm").addAllInts(List.of(1L, 0L)).build();
-    return GraphProto.newBuilder()
-        .addInput(matrix("x", "rows", WIDTH))
-        .addInitializer(tensor("w", List.of((long) WIDTH), weights))
-        .addNode(node("Add", "sum", "x", "w"))
-        .addNode(node("Relu", "y", "sum"))
-        .addNode(node("Transpose", "t", "y").toBuilder().addAttribute(permutation))
-        .addOutput(matrix("y", "rows", WIDTH))
-        .addOutput(matrix("t", "rows", WIDTH));
-  }
-
   private Response put(String name, byte[] file) {
     return given().contentType("application/onnx").body(file).put("/models/" + name);
   }
@@ -139,15 +78,15 @@ class StoredModelsTest {
 
   @Test
   void storesListsRunsReplacesAndDeletesAModel() {
-    put("add", model(adding(1)))
+    put("adder", model(adding(1)))
         .then()
         .statusCode(201)
-        .header("Location", "/models/add")
+        .header("Location", "/models/adder")
         .body("inputs[0].name", equalTo("x"))
         .body("inputs[0].shape", contains("rows", Integer.toString(WIDTH)))
         .body("outputs", contains("y", "t"));
     for (int rows : new int[] {1, 3, 1}) {
-      run("add", rows, "")
+      run("adder", rows, "")
           .then()
           .statusCode(200)
           .body("outputs.y.shape", contains(rows, WIDTH))
@@ -155,31 +94,31 @@ class StoredModelsTest {
           .body("outputs.y.data[0]", equalTo(0f))
           .body("outputs.t.shape", contains(WIDTH, rows));
     }
-    int version = given().get("/models/add").then().statusCode(200).extract().path("version");
-    put("add", model(adding(5))).then().statusCode(201);
+    int version = given().get("/models/adder").then().statusCode(200).extract().path("version");
+    put("adder", model(adding(5))).then().statusCode(201);
     given().get("/models").then().body("models.version", contains(version + 1));
-    run("add", 1, "\"t\": {\"encoding\": \"base64\"}")
+    run("adder", 1, "\"t\": {\"encoding\": \"base64\"}")
         .then()
         .statusCode(200)
         .body("outputs.size()", equalTo(1));
-    run("add", 1, "\"y\": {}").then().body("outputs.y.data[0]", equalTo(2f));
-    given().delete("/models/add").then().statusCode(204);
+    run("adder", 1, "\"y\": {}").then().body("outputs.y.data[0]", equalTo(2f));
+    given().delete("/models/adder").then().statusCode(204);
     problem(
-        run("add", 1, ""),
+        run("adder", 1, ""),
         404,
         "not-found",
-        "There is no model \"add\". GET /models lists all models.");
+        "There is no model \"adder\". GET /models lists all models.");
   }
 
   @Test
   void keepsOutputsResident() {
-    put("add", model(adding(1))).then().statusCode(201);
+    put("adder", model(adding(1))).then().statusCode(201);
     String handle =
-        run("add", 2, "\"y\": {\"as\": \"handle\"}").then().extract().path("outputs.y.handle");
+        run("adder", 2, "\"y\": {\"as\": \"handle\"}").then().extract().path("outputs.y.handle");
     given()
         .contentType("application/json")
         .body("{\"inputs\": {\"x\": {\"handle\": \"%s\"}}}".formatted(handle))
-        .post("/models/add/run")
+        .post("/models/adder/run")
         .then()
         .statusCode(200)
         .body("outputs.y.data[4]", equalTo(3f));
@@ -189,12 +128,12 @@ class StoredModelsTest {
   /** Weights that someone deleted, or that were lost with a device, are loaded again. */
   @Test
   void loadsItsWeightsAgain() {
-    put("add", model(adding(1))).then().statusCode(201);
-    run("add", 1, "").then().statusCode(200);
+    put("adder", model(adding(1))).then().statusCode(201);
+    run("adder", 1, "").then().statusCode(200);
     var handles = weights();
     assertThat(handles).hasSize(1);
     handles.forEach(handle -> given().delete("/tensors/" + handle).then().statusCode(204));
-    run("add", 1, "").then().statusCode(200).body("outputs.y.data[3]", equalTo(1f));
+    run("adder", 1, "").then().statusCode(200).body("outputs.y.data[3]", equalTo(1f));
   }
 
   /** Constants that depend on the shapes of inputs are freed with the graphs that read them. */
@@ -235,6 +174,20 @@ class StoredModelsTest {
   }
 
   @Test
+  void refusesNamesOfOps() {
+    problem(
+        put("matmul", model(adding(1))),
+        400,
+        "invalid-attribute",
+        "the name \"matmul\" is that of an op; choose another name");
+    problem(
+        put("stats", model(adding(1))),
+        400,
+        "invalid-attribute",
+        "the name \"stats\" is reserved; choose another name");
+  }
+
+  @Test
   void refusesDamagedFilesAndInputsThatDoNotFit() {
     problem(
         put("bad", new byte[] {8, 7}),
@@ -251,11 +204,11 @@ class StoredModelsTest {
         415,
         "unsupported-media-type",
         "Content-Type is application/json; it must be application/onnx");
-    put("add", model(adding(1))).then().statusCode(201);
+    put("adder", model(adding(1))).then().statusCode(201);
     given()
         .contentType("application/json")
         .body("{\"inputs\": {\"x\": {\"dtype\": \"f32\", \"shape\": [1, 2], \"data\": [1, 2]}}}")
-        .post("/models/add/run")
+        .post("/models/adder/run")
         .then()
         .statusCode(400)
         .body("type", equalTo("urn:athanor:problem:shape-mismatch"))
@@ -263,7 +216,7 @@ class StoredModelsTest {
             "detail",
             equalTo("input \"x\" is f32[1, 2]; the model requires x f32[rows, 12] with {rows=1}"));
     problem(
-        run("add", 1, "\"q\": {}"),
+        run("adder", 1, "\"q\": {}"),
         400,
         "unknown-field",
         "the model has no output \"q\"; its outputs are: y, t");

@@ -1,0 +1,78 @@
+package dev.athanor.service.model;
+
+import dev.athanor.models.onnx.proto.AttributeProto;
+import dev.athanor.models.onnx.proto.GraphProto;
+import dev.athanor.models.onnx.proto.ModelProto;
+import dev.athanor.models.onnx.proto.NodeProto;
+import dev.athanor.models.onnx.proto.OperatorSetIdProto;
+import dev.athanor.models.onnx.proto.TensorProto;
+import dev.athanor.models.onnx.proto.TensorShapeProto;
+import dev.athanor.models.onnx.proto.TypeProto;
+import dev.athanor.models.onnx.proto.ValueInfoProto;
+import java.util.Arrays;
+import java.util.List;
+
+/** Small ONNX files. */
+public final class OnnxFiles {
+
+  /** The columns of the matrices of {@link #adding}. */
+  public static final int WIDTH = 12;
+
+  private OnnxFiles() {}
+
+  private static TensorProto tensor(String name, List<Long> shape, float... values) {
+    var tensor = TensorProto.newBuilder().setName(name).setDataType(1).addAllDims(shape);
+    for (float value : values) {
+      tensor.addFloatData(value);
+    }
+    return tensor.build();
+  }
+
+  public static NodeProto node(String operator, String output, String... inputs) {
+    return NodeProto.newBuilder()
+        .setOpType(operator)
+        .setName(output)
+        .addAllInput(Arrays.asList(inputs))
+        .addOutput(output)
+        .build();
+  }
+
+  /** Returns a float matrix with a number of rows that calls choose. */
+  public static ValueInfoProto matrix(String name, String rows, long columns) {
+    var shape =
+        TensorShapeProto.newBuilder()
+            .addDim(TensorShapeProto.Dimension.newBuilder().setDimParam(rows))
+            .addDim(TensorShapeProto.Dimension.newBuilder().setDimValue(columns));
+    var type = TypeProto.Tensor.newBuilder().setElemType(1).setShape(shape);
+    return ValueInfoProto.newBuilder()
+        .setName(name)
+        .setType(TypeProto.newBuilder().setTensorType(type))
+        .build();
+  }
+
+  /** Returns the file of a graph. */
+  public static byte[] model(GraphProto.Builder graph) {
+    return ModelProto.newBuilder()
+        .setIrVersion(8)
+        .addOpsetImport(OperatorSetIdProto.newBuilder().setVersion(18))
+        .setGraph(graph)
+        .build()
+        .toByteArray();
+  }
+
+  /** y = relu(x + w), of {@link #WIDTH} columns; t = its transpose. */
+  public static GraphProto.Builder adding(float weight) {
+    var weights = new float[WIDTH];
+    Arrays.fill(weights, weight);
+    var permutation =
+        AttributeProto.newBuilder().setName("perm").addAllInts(List.of(1L, 0L)).build();
+    return GraphProto.newBuilder()
+        .addInput(matrix("x", "rows", WIDTH))
+        .addInitializer(tensor("w", List.of((long) WIDTH), weights))
+        .addNode(node("Add", "sum", "x", "w"))
+        .addNode(node("Relu", "y", "sum"))
+        .addNode(node("Transpose", "t", "y").toBuilder().addAttribute(permutation))
+        .addOutput(matrix("y", "rows", WIDTH))
+        .addOutput(matrix("t", "rows", WIDTH));
+  }
+}
