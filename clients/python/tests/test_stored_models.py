@@ -48,12 +48,44 @@ class StoredModelsTest(unittest.TestCase):
                 a.run_model("llama", {"x": TOKENS}, ["y"])
             self.assertEqual("not-found", raised.exception.code)
 
+    def test_a_model_is_a_function(self) -> None:
+        with athanor.connect(live.url()) as a:
+            stored = a.store_model("function", self.model)
+            self.assertIn("function", a.models)
+            self.assertNotIn("no-function", a.models)
+            self.assertIn("function", list(a.models))
+            self.assertEqual(len(a.models()), len(a.models))
+            llama = a.models["function"]
+            self.assertEqual((stored["version"], ["y"]), (llama.version, llama.outputs))
+            self.assertEqual([{"name": "x", "dtype": "i64", "shape": ["2", "5"]}], llama.inputs)
+            self.assertEqual(
+                f"<model function, version {llama.version}: (x: i64[2, 5]) -> y>", repr(llama)
+            )
+            y = llama(x=TOKENS)["y"]
+            np.testing.assert_allclose(y.numpy(), self.expected, rtol=1e-3, atol=1e-4)
+            self.assertIs(y, llama({"x": TOKENS[::-1]}, outputs={"y": y})["y"])
+            np.testing.assert_allclose(y.numpy(), self.expected[::-1], rtol=1e-3, atol=1e-4)
+            with self.assertRaisesRegex(athanor.AthanorError, "the inputs of the model are"):
+                llama(z=TOKENS)
+            a.delete_model("function")
+            with self.assertRaisesRegex(athanor.AthanorError, 'There is no model "function"'):
+                llama(x=TOKENS)
+            with self.assertRaises(athanor.AthanorError) as raised:
+                a.models["function"]
+            self.assertEqual("not-found", raised.exception.code)
+
     def test_the_async_client_runs_models(self) -> None:
         async def run() -> None:
             async with athanor.connect_async(live.url()) as a:
                 await a.store_model("async", self.model)
                 result = await a.run_model("async", {"x": TOKENS}, ["y"])
                 np.testing.assert_allclose(await result["y"].numpy(), self.expected, rtol=1e-3, atol=1e-4)
+                model = await a.models["async"]
+                self.assertEqual(["y"], model.outputs)
+                y = (await model(x=TOKENS, outputs=["y"]))["y"]
+                np.testing.assert_allclose(await y.numpy(), self.expected, rtol=1e-3, atol=1e-4)
+                self.assertIn("async", [name async for name in a.models])
+                self.assertIn("async", [one["name"] for one in await a.models()])
                 await a.delete_model("async")
 
         asyncio.run(run())

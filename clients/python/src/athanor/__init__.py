@@ -20,13 +20,16 @@ from ._client import Athanor
 from ._core import Step, View
 from ._errors import AthanorError
 from ._http import Settings
+from ._models import AsyncModel, Model
 from ._tensor import AsyncTensor, Tensor
 
 __all__ = [
     "AsyncAthanor",
+    "AsyncModel",
     "AsyncTensor",
     "Athanor",
     "AthanorError",
+    "Model",
     "Step",
     "Tensor",
     "View",

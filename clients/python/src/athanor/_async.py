@@ -14,6 +14,7 @@ from ._client import Client
 from ._core import Core
 from ._http import Answer, Flow, Settings
 from ._method import Asynchronous
+from ._models import AsyncModels
 from ._tensor import AsyncTensor
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ class AsyncAthanor(Client[AsyncTensor], Asynchronous):
         self._http = httpx.AsyncClient(**{"verify": settings.encrypted, "timeout": None, **options})
         self._tender: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
+
+    @property
+    def models(self) -> AsyncModels:
+        """The stored models: `await a.models["bert"]` is a function, `await a.models()` describes all."""
+        return AsyncModels(self)
 
     async def close(self) -> None:
         """Frees the tensors that the client owns, as far as the service can be reached, and disconnects."""

@@ -16,6 +16,7 @@ from ._arrays import Array, Bytes, NDArray
 from ._core import Attribute, Core, OpCore, Step
 from ._http import Answer, Flow, Settings
 from ._method import Blocking, method
+from ._models import Models
 from ._ops import Ops
 from ._tensor import AnyTensor, Tensor
 
@@ -244,11 +245,6 @@ class Client(OpCaller[AnyTensor]):
         return self._core.store_model(name, file, timeout)
 
     @method
-    def models(self) -> Flow[list[dict[str, Any]]]:
-        """Returns the descriptions of the stored models: their inputs, outputs and versions."""
-        return self._core.models()
-
-    @method
     def run_model(
         self,
         name: str,
@@ -302,6 +298,11 @@ class Athanor(Client[Tensor], Blocking):
         self._verify = options.get("verify", True)
         self._lock = threading.Lock()
         self._tender: threading.Thread | None = None
+
+    @property
+    def models(self) -> Models:
+        """The stored models: `a.models["bert"]` is a function, `a.models()` returns all descriptions."""
+        return Models(self)
 
     def close(self) -> None:
         """Frees the tensors that the client owns, as far as the service can be reached, and disconnects."""

@@ -320,6 +320,10 @@ class Core(Caller):
         described: list[Description] = (yield from self.call("GET", "/models")).json()["models"]
         return described
 
+    def model(self, name: str) -> Flow[Description]:
+        described: Description = (yield from self.call("GET", _model(name))).json()
+        return described
+
     def delete_model(self, name: str) -> Flow[None]:
         yield from self.call("DELETE", _model(name))
 
