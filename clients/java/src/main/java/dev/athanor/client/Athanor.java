@@ -129,7 +129,7 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
   }
 
   /**
-   * Stores an ONNX model, or replaces the model with this name. Needs HTTP.
+   * Stores an ONNX model, or replaces the model with this name.
    *
    * @param name 1 to 64 letters, digits, periods, hyphens and underscores; must start with a letter
    *     or digit
@@ -145,13 +145,13 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
             (to, context) -> to.storeModel(name, ByteBuffer.wrap(file), context)));
   }
 
-  /** Returns the stored models. Needs HTTP. */
+  /** Returns the stored models. */
   public List<ModelInfo> models() {
     return Futures.await(session.call("models", Session.Call.REPEATABLE, Transport::models));
   }
 
   /**
-   * Runs a stored model. Needs HTTP.
+   * Runs a stored model.
    *
    * @param inputs by the model's inputs
    * @param outputs the outputs to keep on the device
@@ -161,7 +161,7 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
     return Futures.await(async().runModel(name, inputs, outputs));
   }
 
-  /** Deletes a model and its weights. Needs HTTP. */
+  /** Deletes a model and its weights. */
   public void deleteModel(String name) {
     Session.requireModel(name);
     Futures.await(

@@ -2,20 +2,24 @@ package dev.athanor.client;
 
 import com.google.common.util.concurrent.ListenableFuture;
 import com.google.protobuf.Duration;
-import com.google.protobuf.UnsafeByteOperations;
 import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
 import dev.athanor.api.inference.ServerMetadataRequest;
 import dev.athanor.api.inference.ServerMetadataResponse;
+import dev.athanor.api.v1.DeleteModelRequest;
 import dev.athanor.api.v1.DeleteRequest;
 import dev.athanor.api.v1.DescribeRequest;
 import dev.athanor.api.v1.GetRequest;
-import dev.athanor.api.v1.GetResponse;
+import dev.athanor.api.v1.ListModelsRequest;
 import dev.athanor.api.v1.ListOpsRequest;
 import dev.athanor.api.v1.ListRequest;
+import dev.athanor.api.v1.ModelsGrpc;
 import dev.athanor.api.v1.NamedTensor;
 import dev.athanor.api.v1.NewTensor;
 import dev.athanor.api.v1.OpsGrpc;
 import dev.athanor.api.v1.PutHeader;
+import dev.athanor.api.v1.PutModelHeader;
+import dev.athanor.api.v1.PutModelRequest;
+import dev.athanor.api.v1.PutModelResponse;
 import dev.athanor.api.v1.PutRequest;
 import dev.athanor.api.v1.PutResponse;
 import dev.athanor.api.v1.RenewRequest;
@@ -29,8 +33,6 @@ import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
 import io.grpc.health.v1.HealthGrpc;
 import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.AbstractStub;
-import io.grpc.stub.ClientCallStreamObserver;
-import io.grpc.stub.ClientResponseObserver;
 import io.grpc.stub.MetadataUtils;
 import io.netty.handler.ssl.ApplicationProtocolConfig;
 import io.netty.handler.ssl.ApplicationProtocolConfig.Protocol;
@@ -56,7 +58,6 @@ import org.jspecify.annotations.Nullable;
 /** Sends requests over gRPC. Tensors are uploaded and downloaded as streams of chunks. */
 final class GrpcTransport implements Transport {
 
-  private static final int CHUNK = 1 << 19;
   private static final int DEFAULT_PORT = 9090;
 
   private final String url;
@@ -197,7 +198,12 @@ final class GrpcTransport implements Transport {
 
   private CompletableFuture<TensorInfo> put(
       PutHeader.Builder header, HostTensor values, CallContext context) {
-    var upload = new Upload(header.build(), values.buffer());
+    var upload =
+        new GrpcStreams.Upload<PutRequest, PutResponse, TensorInfo>(
+            PutRequest.newBuilder().setHeader(header).build(),
+            values.buffer(),
+            chunk -> PutRequest.newBuilder().setChunk(chunk).build(),
+            answer -> Protos.tensor(answer.getTensor()));
     Object unused = stub(TensorsGrpc.newStub(channel), context).put(upload);
     return upload.result;
   }
@@ -211,7 +217,7 @@ final class GrpcTransport implements Transport {
             .setOffset(offset)
             .setLength(target.remaining())
             .build();
-    var download = new Download(target);
+    var download = new GrpcStreams.Download(target);
     stub(TensorsGrpc.newStub(channel), context).get(request, download);
     return download.result;
   }
@@ -272,23 +278,37 @@ final class GrpcTransport implements Transport {
   @Override
   public CompletableFuture<ModelInfo> storeModel(
       String name, ByteBuffer file, CallContext context) {
-    throw needsHttp("storeModel");
+    var header =
+        PutModelRequest.newBuilder().setHeader(PutModelHeader.newBuilder().setName(name)).build();
+    var upload =
+        new GrpcStreams.Upload<PutModelRequest, PutModelResponse, ModelInfo>(
+            header,
+            file.slice(),
+            chunk -> PutModelRequest.newBuilder().setChunk(chunk).build(),
+            answer -> Protos.model(answer.getModel()));
+    Object unused = stub(ModelsGrpc.newStub(channel), context).put(upload);
+    return upload.result;
   }
 
   @Override
   public CompletableFuture<List<ModelInfo>> models(CallContext context) {
-    throw needsHttp("models");
+    return unary(
+        modelsStub(context).list(ListModelsRequest.getDefaultInstance()),
+        answer -> answer.getModelsList().stream().map(Protos::model).toList());
   }
 
   @Override
   public CompletableFuture<Map<String, Output>> runModel(
       String name, Map<String, Operand> inputs, Map<String, Target> targets, CallContext context) {
-    throw needsHttp("runModel");
+    return unary(
+        modelsStub(context).run(Protos.model(name, inputs, targets)),
+        answer -> Protos.outputs(answer.getOutputsMap()));
   }
 
   @Override
   public CompletableFuture<String> deleteModel(String name, CallContext context) {
-    throw needsHttp("deleteModel");
+    var request = DeleteModelRequest.newBuilder().setName(name).build();
+    return unary(modelsStub(context).delete(request), answer -> name);
   }
 
   @Override
@@ -325,6 +345,10 @@ final class GrpcTransport implements Transport {
 
   private OpsGrpc.OpsFutureStub operations(CallContext context) {
     return stub(OpsGrpc.newFutureStub(channel), context);
+  }
+
+  private ModelsGrpc.ModelsFutureStub modelsStub(CallContext context) {
+    return stub(ModelsGrpc.newFutureStub(channel), context);
   }
 
   private TensorsGrpc.TensorsFutureStub tensors(CallContext context) {
@@ -366,94 +390,6 @@ final class GrpcTransport implements Transport {
         Runnable::run);
     Futures.onCancel(result, () -> sent.cancel(true));
     return Futures.map(result, answer);
-  }
-
-  /** A streaming call that its future can cancel. */
-  private abstract static class Streaming<Q, A, R> implements ClientResponseObserver<Q, A> {
-    final CompletableFuture<R> result = new CompletableFuture<>();
-
-    @Override
-    public void beforeStart(ClientCallStreamObserver<Q> call) {
-      Futures.onCancel(result, () -> call.cancel("cancelled by the client", null));
-    }
-
-    @Override
-    public void onError(Throwable failure) {
-      result.completeExceptionally(failure);
-    }
-  }
-
-  /** Sends chunks with flow control. */
-  private static final class Upload extends Streaming<PutRequest, PutResponse, TensorInfo> {
-    private final PutHeader header;
-    private final ByteBuffer rest;
-    private boolean begun;
-    private boolean ended;
-
-    Upload(PutHeader header, ByteBuffer values) {
-      this.header = header;
-      rest = values;
-    }
-
-    @Override
-    public void beforeStart(ClientCallStreamObserver<PutRequest> call) {
-      super.beforeStart(call);
-      call.setOnReadyHandler(() -> send(call));
-    }
-
-    private void send(ClientCallStreamObserver<PutRequest> call) {
-      while (!ended && call.isReady()) {
-        if (!begun) {
-          begun = true;
-          call.onNext(PutRequest.newBuilder().setHeader(header).build());
-        } else if (rest.hasRemaining()) {
-          var chunk = rest.slice();
-          chunk.limit(Math.min(chunk.limit(), CHUNK));
-          rest.position(rest.position() + chunk.limit());
-          call.onNext(
-              PutRequest.newBuilder().setChunk(UnsafeByteOperations.unsafeWrap(chunk)).build());
-        } else {
-          ended = true;
-          call.onCompleted();
-        }
-      }
-    }
-
-    @Override
-    public void onNext(PutResponse answer) {
-      result.complete(Protos.tensor(answer.getTensor()));
-    }
-
-    @Override
-    public void onCompleted() {
-      result.completeExceptionally(new Failures.MalformedAnswer("the response is missing"));
-    }
-  }
-
-  /** Copies chunks into a buffer. */
-  private static final class Download extends Streaming<GetRequest, GetResponse, ByteBuffer> {
-    private final ByteBuffer target;
-    private final ByteBuffer rest;
-
-    Download(ByteBuffer target) {
-      this.target = target;
-      rest = target.slice();
-    }
-
-    @Override
-    public void onNext(GetResponse answer) {
-      answer.getChunk().copyTo(rest);
-    }
-
-    @Override
-    public void onCompleted() {
-      if (rest.hasRemaining()) {
-        result.completeExceptionally(
-            new Failures.MalformedAnswer("%d bytes are missing".formatted(rest.remaining())));
-      } else {
-        result.complete(target);
-      }
-    }
   }
 
   @Override

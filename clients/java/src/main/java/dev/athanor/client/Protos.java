@@ -6,10 +6,12 @@ import com.google.protobuf.UnsafeByteOperations;
 import dev.athanor.api.v1.AttributeValue;
 import dev.athanor.api.v1.InputTensor;
 import dev.athanor.api.v1.IntegerList;
+import dev.athanor.api.v1.Model;
 import dev.athanor.api.v1.NumberList;
 import dev.athanor.api.v1.OutputTarget;
 import dev.athanor.api.v1.OutputTensor;
 import dev.athanor.api.v1.PipelineStep;
+import dev.athanor.api.v1.RunModelRequest;
 import dev.athanor.api.v1.RunPipelineRequest;
 import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.TensorData;
@@ -59,6 +61,26 @@ final class Protos {
       request.setIdempotencyKey(idempotencyKey);
     }
     return request.build();
+  }
+
+  static RunModelRequest model(
+      String name, Map<String, Operand> inputs, Map<String, Transport.Target> targets) {
+    var request = RunModelRequest.newBuilder().setName(name);
+    inputs.forEach((input, operand) -> request.putInputs(input, input(operand)));
+    targets.forEach((output, target) -> request.putOutputs(output, target(target)));
+    return request.build();
+  }
+
+  static ModelInfo model(Model model) {
+    return new ModelInfo(
+        model.getName(),
+        model.getVersion(),
+        instant(model.getCreatedAt()),
+        model.getInputsList().stream()
+            .map(input ->
+                new ModelInfo.Input(input.getName(), input.getDtype(), input.getShapeList()))
+            .toList(),
+        model.getOutputsList());
   }
 
   static Timing timing(dev.athanor.api.v1.Timing timing) {

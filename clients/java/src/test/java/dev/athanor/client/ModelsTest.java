@@ -11,7 +11,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.assertj.core.data.Offset;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Tests stored models. */
 class ModelsTest {
@@ -35,9 +36,10 @@ class ModelsTest {
     return values;
   }
 
-  @Test
-  void storesListsRunsAndDeletesAModel() {
-    try (var athanor = Athanor.connect(LiveService.http())) {
+  @ParameterizedTest
+  @MethodSource("dev.athanor.client.LiveService#urls")
+  void storesListsRunsAndDeletesAModel(String url) {
+    try (var athanor = Athanor.connect(url)) {
       var stored = athanor.storeModel("llama-java", file("model"));
       assertThat(stored.inputs())
           .containsExactly(new ModelInfo.Input("x", "i64", List.of("2", "5")));

@@ -1,6 +1,7 @@
 package dev.athanor.service.grpc;
 
 import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
+import dev.athanor.api.v1.ModelsGrpc;
 import dev.athanor.api.v1.OpsGrpc;
 import dev.athanor.api.v1.TensorsGrpc;
 import dev.athanor.service.device.DeviceHealth;
@@ -162,7 +163,10 @@ class GrpcConfiguration {
         health::isReady,
         manager,
         List.of(
-            OpsGrpc.SERVICE_NAME, TensorsGrpc.SERVICE_NAME, GRPCInferenceServiceGrpc.SERVICE_NAME));
+            OpsGrpc.SERVICE_NAME,
+            TensorsGrpc.SERVICE_NAME,
+            ModelsGrpc.SERVICE_NAME,
+            GRPCInferenceServiceGrpc.SERVICE_NAME));
   }
 
   /**

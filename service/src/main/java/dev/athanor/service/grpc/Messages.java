@@ -13,6 +13,7 @@ import dev.athanor.api.v1.OpAttribute;
 import dev.athanor.api.v1.OpInput;
 import dev.athanor.api.v1.OpOutput;
 import dev.athanor.api.v1.OutputCondition;
+import dev.athanor.api.v1.OutputTensor;
 import dev.athanor.api.v1.Tensor;
 import dev.athanor.api.v1.TensorData;
 import dev.athanor.api.v1.TensorList;
@@ -143,11 +144,19 @@ final class Messages {
     }
   }
 
-  private static Timestamp time(Instant instant) {
+  static Timestamp time(Instant instant) {
     return Timestamp.newBuilder()
         .setSeconds(instant.getEpochSecond())
         .setNanos(instant.getNano())
         .build();
+  }
+
+  static OutputTensor output(Result.Output output) {
+    var message = OutputTensor.newBuilder();
+    return switch (output) {
+      case Result.Output.Inline(var tensor) -> message.setInline(tensor(tensor)).build();
+      case Result.Output.Resident(var info) -> message.setResident(tensor(info)).build();
+    };
   }
 
   static Timing timing(Result.Timing timing) {

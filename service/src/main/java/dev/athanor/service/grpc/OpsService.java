@@ -5,7 +5,6 @@ import dev.athanor.api.v1.DescribeOpResponse;
 import dev.athanor.api.v1.ListOpsRequest;
 import dev.athanor.api.v1.ListOpsResponse;
 import dev.athanor.api.v1.OpsGrpc;
-import dev.athanor.api.v1.OutputTensor;
 import dev.athanor.api.v1.PipelineStepResult;
 import dev.athanor.api.v1.RunPipelineRequest;
 import dev.athanor.api.v1.RunPipelineResponse;
@@ -28,7 +27,7 @@ import org.springframework.grpc.server.service.GrpcService;
 @GrpcService
 class OpsService extends OpsGrpc.OpsImplBase {
 
-  private static final String KEY = "idempotency_key";
+  static final String KEY = "idempotency_key";
 
   private final Catalogue catalogue;
   private final OpRunner runner;
@@ -118,7 +117,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
             .setDevice(result.device())
             .setKernel(result.kernel())
             .setTiming(Messages.timing(result.timing()));
-    result.outputs().forEach((name, output) -> answer.putOutputs(name, output(output)));
+    result.outputs().forEach((name, output) -> answer.putOutputs(name, Messages.output(output)));
     return answer.build();
   }
 
@@ -149,15 +148,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
               .setKernelMicros(step.micros())
               .setCopiedBytes(step.copiedBytes()));
     }
-    result.outputs().forEach((name, output) -> answer.putOutputs(name, output(output)));
+    result.outputs().forEach((name, output) -> answer.putOutputs(name, Messages.output(output)));
     return answer.build();
-  }
-
-  private OutputTensor output(Result.Output output) {
-    var message = OutputTensor.newBuilder();
-    return switch (output) {
-      case Result.Output.Inline(var tensor) -> message.setInline(Messages.tensor(tensor)).build();
-      case Result.Output.Resident(var info) -> message.setResident(Messages.tensor(info)).build();
-    };
   }
 }

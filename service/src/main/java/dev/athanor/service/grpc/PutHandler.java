@@ -3,6 +3,7 @@ package dev.athanor.service.grpc;
 import dev.athanor.api.v1.NamedTensor;
 import dev.athanor.api.v1.NewTensor;
 import dev.athanor.api.v1.PutHeader;
+import dev.athanor.api.v1.PutRequest;
 import dev.athanor.api.v1.PutResponse;
 import dev.athanor.api.v1.Replacement;
 import dev.athanor.ops.TensorType;
@@ -63,7 +64,7 @@ final class PutHandler {
    *
    * @param upload the messages of the client
    */
-  PutResponse put(Upload upload, EntryRequest entry) {
+  PutResponse put(Upload<PutRequest, PutHeader> upload, EntryRequest entry) {
     var context = entry.context();
     var header = upload.header(context.deadline());
     var type = Messages.type(header.getDtype(), header.getShapeList(), "header");

@@ -108,7 +108,7 @@ final class RunMessages {
         step.getOutputsMap());
   }
 
-  private static Map<String, Call.Input> inputs(Map<String, InputTensor> given) {
+  static Map<String, Call.Input> inputs(Map<String, InputTensor> given) {
     var inputs = new LinkedHashMap<String, Call.Input>();
     given.forEach(
         (name, input) -> inputs.put(name, input(input, "inputs." + Tensors.excerpt(name))));
@@ -190,7 +190,7 @@ final class RunMessages {
     };
   }
 
-  private static Map<String, Call.Target> outputs(Map<String, OutputTarget> given) {
+  static Map<String, Call.Target> outputs(Map<String, OutputTarget> given) {
     var outputs = new LinkedHashMap<String, Call.Target>();
     given.forEach(
         (name, target) -> outputs.put(name, target(target, "outputs." + Tensors.excerpt(name))));

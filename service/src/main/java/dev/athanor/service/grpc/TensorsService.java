@@ -9,6 +9,7 @@ import dev.athanor.api.v1.GetRequest;
 import dev.athanor.api.v1.GetResponse;
 import dev.athanor.api.v1.ListRequest;
 import dev.athanor.api.v1.ListResponse;
+import dev.athanor.api.v1.PutHeader;
 import dev.athanor.api.v1.PutRequest;
 import dev.athanor.api.v1.PutResponse;
 import dev.athanor.api.v1.RenewRequest;
@@ -70,7 +71,12 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
 
   @Override
   public StreamObserver<PutRequest> put(StreamObserver<PutResponse> answer) {
-    var upload = new Upload((ServerCallStreamObserver<PutResponse>) answer, settings.idleTimeout());
+    var upload =
+        new Upload<PutRequest, PutHeader>(
+            (ServerCallStreamObserver<PutResponse>) answer,
+            settings.idleTimeout(),
+            message -> message.hasHeader() ? message.getHeader() : null,
+            PutRequest::getChunk);
     calls.start(
         answer,
         () -> {

@@ -1,8 +1,6 @@
 package dev.athanor.service.grpc;
 
 import com.google.protobuf.ByteString;
-import dev.athanor.api.v1.PutHeader;
-import dev.athanor.api.v1.PutRequest;
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
@@ -16,23 +14,29 @@ import java.util.Optional;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A header followed by bytes that a client streams. At most one message is prefetched, so that the
  * client cannot outrun the reader and does not wait for it either.
+ *
+ * @param <Q> the type of messages
+ * @param <H> the type of the header
  */
-final class Upload extends ByteSource implements StreamObserver<PutRequest> {
+final class Upload<Q, H> extends ByteSource implements StreamObserver<Q> {
 
   /** Messages requested ahead of the reader. */
   private static final int AHEAD = 2;
 
   private final ServerCallStreamObserver<?> call;
   private final Duration idle;
+  private final Function<Q, @Nullable H> header;
+  private final Function<Q, ByteString> chunkOf;
   private final MinimumRate minimumRate;
 
   /** Messages that have arrived but are not read yet; an empty element marks the end. */
-  private final BlockingQueue<Optional<PutRequest>> arrived = new ArrayBlockingQueue<>(AHEAD + 1);
+  private final BlockingQueue<Optional<Q>> arrived = new ArrayBlockingQueue<>(AHEAD + 1);
 
   private Deadline deadline = Deadline.none();
   private ByteString chunk = ByteString.EMPTY;
@@ -41,10 +45,18 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
 
   /**
    * @param idle maximum time to wait for a message
+   * @param header returns the header of a message; null if it has none
+   * @param chunk returns the bytes of a message; empty if it has none
    */
-  Upload(ServerCallStreamObserver<?> call, Duration idle) {
+  Upload(
+      ServerCallStreamObserver<?> call,
+      Duration idle,
+      Function<Q, @Nullable H> header,
+      Function<Q, ByteString> chunk) {
     this.call = call;
     this.idle = idle;
+    this.header = header;
+    this.chunkOf = chunk;
     minimumRate = new MinimumRate(idle);
     call.disableAutoRequest();
   }
@@ -52,7 +64,7 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
   // -- called by gRPC
 
   @Override
-  public void onNext(PutRequest message) {
+  public void onNext(Q message) {
     arrived.add(Optional.of(message));
   }
 
@@ -72,15 +84,16 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
    *
    * @throws Failure.Refused with {@code malformed-body} if the first message is not a header
    */
-  PutHeader header(Deadline within) {
+  H header(Deadline within) {
     deadline = within;
     call.request(AHEAD);
     var first = next();
-    if (first == null || !first.hasHeader()) {
+    var given = first == null ? null : header.apply(first);
+    if (given == null) {
       throw new Failure.Refused(
           Code.MALFORMED_BODY, "header", "the first message of the stream must be a header");
     }
-    return first.getHeader();
+    return given;
   }
 
   @Override
@@ -105,23 +118,24 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
     return count;
   }
 
-  private static ByteString checked(PutRequest message) {
-    if (!message.hasChunk() || message.getChunk().isEmpty()) {
+  private ByteString checked(Q message) {
+    var bytes = chunkOf.apply(message);
+    if (bytes.isEmpty()) {
       throw new Failure.Refused(
           Code.MALFORMED_BODY, "chunk", "every message after the header must be a chunk of bytes");
     }
-    int size = message.getChunk().size();
+    int size = bytes.size();
     if (size > GrpcSettings.MAX_CHUNK) {
       throw new Failure.Refused(
           Code.TOO_LARGE,
           "chunk",
           "a chunk has %d bytes; the limit is %d bytes".formatted(size, GrpcSettings.MAX_CHUNK));
     }
-    return message.getChunk();
+    return bytes;
   }
 
   /** Returns the next message; null at the end. */
-  private @Nullable PutRequest next() {
+  private @Nullable Q next() {
     long began = System.nanoTime();
     try {
       long left = deadline.remainingNanos();
@@ -132,7 +146,7 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
       }
       call.request(1);
       minimumRate.received(
-          message.map(each -> each.getChunk().size()).orElse(0), System.nanoTime() - began);
+          message.map(each -> chunkOf.apply(each).size()).orElse(0), System.nanoTime() - began);
       return message.orElse(null);
     } catch (InterruptedException e) {
       throw MessageSender.gone();

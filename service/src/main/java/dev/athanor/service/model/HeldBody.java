@@ -2,6 +2,8 @@ package dev.athanor.service.model;
 
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.HostAllocator;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.foreign.MemorySegment;
@@ -21,6 +23,16 @@ public final class HeldBody extends InputStream {
 
   /** Reads a body to its end. */
   public static HeldBody read(ByteSource body, HostAllocator memory) throws IOException {
+    return read(body, memory, Long.MAX_VALUE);
+  }
+
+  /**
+   * Reads a body to its end.
+   *
+   * @throws Failure.Refused with {@code too-large} if it has more bytes than the limit
+   */
+  public static HeldBody read(ByteSource body, HostAllocator memory, long limit)
+      throws IOException {
     var held = new HeldBody();
     int last;
     do {
@@ -28,6 +40,10 @@ public final class HeldBody extends InputStream {
       last = fill(piece, body);
       held.pieces.add(piece.asSlice(0, last));
       held.bytes += last;
+      if (held.bytes > limit) {
+        throw new Failure.Refused(
+            Code.TOO_LARGE, "the file exceeds the limit of %d bytes".formatted(limit));
+      }
     } while (last == PIECE);
     return held;
   }

@@ -52,8 +52,30 @@ public final class IdempotentCalls {
    * @throws Failure.Refused as for calls
    */
   public Result run(Pipeline pipeline, String field, String key, String fingerprint) {
-    requireResident(pipeline.outputs(), field);
-    return once(pipeline.context(), field, key, fingerprint, () -> runner.run(pipeline));
+    return run(
+        pipeline.outputs(),
+        pipeline.context(),
+        field,
+        key,
+        fingerprint,
+        () -> runner.run(pipeline));
+  }
+
+  /**
+   * Does work, or returns its result if it ran before.
+   *
+   * @param outputs the targets of the outputs that the request names
+   * @throws Failure.Refused as for calls
+   */
+  public Result run(
+      Map<String, Target> outputs,
+      RequestContext context,
+      String field,
+      String key,
+      String fingerprint,
+      Supplier<Result> work) {
+    requireResident(outputs, field);
+    return once(context, field, key, fingerprint, work);
   }
 
   private Result once(

@@ -1,8 +1,8 @@
 package dev.athanor.service.rest;
 
-import static dev.athanor.service.model.OnnxFiles.WIDTH;
-import static dev.athanor.service.model.OnnxFiles.adding;
-import static dev.athanor.service.model.OnnxFiles.model;
+import static dev.athanor.service.model.SmallModels.WIDTH;
+import static dev.athanor.service.model.SmallModels.adding;
+import static dev.athanor.service.model.SmallModels.model;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

@@ -1,10 +1,10 @@
 package dev.athanor.service.rest;
 
-import static dev.athanor.service.model.OnnxFiles.WIDTH;
-import static dev.athanor.service.model.OnnxFiles.adding;
-import static dev.athanor.service.model.OnnxFiles.matrix;
-import static dev.athanor.service.model.OnnxFiles.model;
-import static dev.athanor.service.model.OnnxFiles.node;
+import static dev.athanor.service.model.SmallModels.WIDTH;
+import static dev.athanor.service.model.SmallModels.adding;
+import static dev.athanor.service.model.SmallModels.matrix;
+import static dev.athanor.service.model.SmallModels.model;
+import static dev.athanor.service.model.SmallModels.node;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.hamcrest.Matchers.contains;
 import static org.hamcrest.Matchers.empty;

@@ -13,12 +13,12 @@ import java.util.Arrays;
 import java.util.List;
 
 /** Small ONNX files. */
-public final class OnnxFiles {
+public final class SmallModels {
 
   /** The columns of the matrices of {@link #adding}. */
   public static final int WIDTH = 12;
 
-  private OnnxFiles() {}
+  private SmallModels() {}
 
   private static TensorProto tensor(String name, List<Long> shape, float... values) {
     var tensor = TensorProto.newBuilder().setName(name).setDataType(1).addAllDims(shape);
