@@ -1,6 +1,5 @@
 package dev.athanor.client;
 
-import com.google.common.util.concurrent.ListenableFuture;
 import com.google.protobuf.Duration;
 import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
 import dev.athanor.api.inference.ServerMetadataRequest;
@@ -49,9 +48,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Function;
 import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
@@ -108,7 +105,7 @@ final class GrpcTransport implements Transport {
   @Override
   public CompletableFuture<Map<String, Output>> run(
       OpCall call, Map<String, Target> targets, CallContext context) {
-    return unary(
+    return GrpcFutures.unary(
         operations(context).run(Protos.run(call, targets, context.idempotencyKey())),
         answer -> outputs(call, answer));
   }
@@ -134,7 +131,7 @@ final class GrpcTransport implements Transport {
 
   @Override
   public CompletableFuture<Map<String, Output>> run(Program program, CallContext context) {
-    return unary(
+    return GrpcFutures.unary(
         operations(context).runPipeline(Protos.pipeline(program, context.idempotencyKey())),
         answer -> Protos.outputs(answer.getOutputsMap()));
   }
@@ -199,7 +196,7 @@ final class GrpcTransport implements Transport {
   private CompletableFuture<TensorInfo> put(
       PutHeader.Builder header, HostTensor values, CallContext context) {
     var upload =
-        new GrpcStreams.Upload<PutRequest, PutResponse, TensorInfo>(
+        new GrpcFutures.Upload<PutRequest, PutResponse, TensorInfo>(
             PutRequest.newBuilder().setHeader(header).build(),
             values.buffer(),
             chunk -> PutRequest.newBuilder().setChunk(chunk).build(),
@@ -217,7 +214,7 @@ final class GrpcTransport implements Transport {
             .setOffset(offset)
             .setLength(target.remaining())
             .build();
-    var download = new GrpcStreams.Download(target);
+    var download = new GrpcFutures.Download(target);
     stub(TensorsGrpc.newStub(channel), context).get(request, download);
     return download.result;
   }
@@ -225,7 +222,8 @@ final class GrpcTransport implements Transport {
   @Override
   public CompletableFuture<TensorInfo> describe(String handle, CallContext context) {
     var request = DescribeRequest.newBuilder().setHandle(handle).build();
-    return unary(tensors(context).describe(request), answer -> Protos.tensor(answer.getTensor()));
+    return GrpcFutures.unary(
+        tensors(context).describe(request), answer -> Protos.tensor(answer.getTensor()));
   }
 
   @Override
@@ -235,19 +233,20 @@ final class GrpcTransport implements Transport {
             .setHandle(handle)
             .setLease(Duration.newBuilder().setSeconds(seconds))
             .build();
-    return unary(tensors(context).renew(request), answer -> Protos.tensor(answer.getTensor()));
+    return GrpcFutures.unary(
+        tensors(context).renew(request), answer -> Protos.tensor(answer.getTensor()));
   }
 
   @Override
   public CompletableFuture<String> delete(String handle, CallContext context) {
     var request = DeleteRequest.newBuilder().setHandle(handle).build();
-    return unary(tensors(context).delete(request), answer -> handle);
+    return GrpcFutures.unary(tensors(context).delete(request), answer -> handle);
   }
 
   @Override
   public CompletableFuture<String> deleteScope(String scope, CallContext context) {
     var request = DeleteRequest.newBuilder().setScope(scope).build();
-    return unary(tensors(context).delete(request), answer -> scope);
+    return GrpcFutures.unary(tensors(context).delete(request), answer -> scope);
   }
 
   @Override
@@ -260,7 +259,7 @@ final class GrpcTransport implements Transport {
     if (scope != null) {
       request.setScope(scope);
     }
-    return unary(
+    return GrpcFutures.unary(
         tensors(context).list(request.build()),
         answer ->
             new Page(
@@ -270,7 +269,7 @@ final class GrpcTransport implements Transport {
 
   @Override
   public CompletableFuture<List<OpDescription>> ops(CallContext context) {
-    return unary(
+    return GrpcFutures.unary(
         operations(context).list(ListOpsRequest.getDefaultInstance()),
         answer -> answer.getOpsList().stream().map(Protos::op).toList());
   }
@@ -281,7 +280,7 @@ final class GrpcTransport implements Transport {
     var header =
         PutModelRequest.newBuilder().setHeader(PutModelHeader.newBuilder().setName(name)).build();
     var upload =
-        new GrpcStreams.Upload<PutModelRequest, PutModelResponse, ModelInfo>(
+        new GrpcFutures.Upload<PutModelRequest, PutModelResponse, ModelInfo>(
             header,
             file.slice(),
             chunk -> PutModelRequest.newBuilder().setChunk(chunk).build(),
@@ -292,7 +291,7 @@ final class GrpcTransport implements Transport {
 
   @Override
   public CompletableFuture<List<ModelInfo>> models(CallContext context) {
-    return unary(
+    return GrpcFutures.unary(
         modelsStub(context).list(ListModelsRequest.getDefaultInstance()),
         answer -> answer.getModelsList().stream().map(Protos::model).toList());
   }
@@ -300,7 +299,7 @@ final class GrpcTransport implements Transport {
   @Override
   public CompletableFuture<Map<String, Output>> runModel(
       String name, Map<String, Operand> inputs, Map<String, Target> targets, CallContext context) {
-    return unary(
+    return GrpcFutures.unary(
         modelsStub(context).run(Protos.model(name, inputs, targets)),
         answer -> Protos.outputs(answer.getOutputsMap()));
   }
@@ -308,7 +307,7 @@ final class GrpcTransport implements Transport {
   @Override
   public CompletableFuture<String> deleteModel(String name, CallContext context) {
     var request = DeleteModelRequest.newBuilder().setName(name).build();
-    return unary(modelsStub(context).delete(request), answer -> name);
+    return GrpcFutures.unary(modelsStub(context).delete(request), answer -> name);
   }
 
   @Override
@@ -330,7 +329,7 @@ final class GrpcTransport implements Transport {
   @Override
   public CompletableFuture<String> version(CallContext context) {
     var inference = stub(GRPCInferenceServiceGrpc.newFutureStub(channel), context);
-    return unary(
+    return GrpcFutures.unary(
         inference.serverMetadata(ServerMetadataRequest.getDefaultInstance()),
         ServerMetadataResponse::getVersion);
   }
@@ -338,7 +337,7 @@ final class GrpcTransport implements Transport {
   @Override
   public CompletableFuture<Boolean> ready(CallContext context) {
     var health = stub(HealthGrpc.newFutureStub(channel), context);
-    return unary(
+    return GrpcFutures.unary(
         health.check(HealthCheckRequest.getDefaultInstance()),
         answer -> answer.getStatus() == ServingStatus.SERVING);
   }
@@ -372,24 +371,6 @@ final class GrpcTransport implements Transport {
   private static void put(Metadata metadata, String name, String value) {
     var key = Metadata.Key.of(name.toLowerCase(Locale.ROOT), Metadata.ASCII_STRING_MARSHALLER);
     metadata.put(key, value);
-  }
-
-  private static <A, R> CompletableFuture<R> unary(
-      ListenableFuture<A> sent, Function<A, R> answer) {
-    var result = new CompletableFuture<A>();
-    sent.addListener(
-        () -> {
-          try {
-            result.complete(sent.get());
-          } catch (ExecutionException e) {
-            result.completeExceptionally(e.getCause() == null ? e : e.getCause());
-          } catch (Exception e) {
-            result.completeExceptionally(e);
-          }
-        },
-        Runnable::run);
-    Futures.onCancel(result, () -> sent.cancel(true));
-    return Futures.map(result, answer);
   }
 
   @Override

@@ -1,5 +1,6 @@
 package dev.athanor.client;
 
+import com.google.common.util.concurrent.ListenableFuture;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnsafeByteOperations;
 import dev.athanor.api.v1.GetRequest;
@@ -8,14 +9,33 @@ import io.grpc.stub.ClientCallStreamObserver;
 import io.grpc.stub.ClientResponseObserver;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.function.Function;
 
-/** Uploads and downloads as streams of chunks. */
-final class GrpcStreams {
+/** The results of calls as futures: of unary calls, and of uploads and downloads in chunks. */
+final class GrpcFutures {
 
   private static final int CHUNK = 1 << 19;
 
-  private GrpcStreams() {}
+  private GrpcFutures() {}
+
+  /** Returns what a function makes of the response of a unary call. */
+  static <A, R> CompletableFuture<R> unary(ListenableFuture<A> sent, Function<A, R> answer) {
+    var result = new CompletableFuture<A>();
+    sent.addListener(
+        () -> {
+          try {
+            result.complete(sent.get());
+          } catch (ExecutionException e) {
+            result.completeExceptionally(e.getCause() == null ? e : e.getCause());
+          } catch (Exception e) {
+            result.completeExceptionally(e);
+          }
+        },
+        Runnable::run);
+    Futures.onCancel(result, () -> sent.cancel(true));
+    return Futures.map(result, answer);
+  }
 
   /** A streaming call that its future can cancel. */
   abstract static class Streaming<Q, A, R> implements ClientResponseObserver<Q, A> {
