@@ -1,5 +1,6 @@
 package dev.athanor.models;
 
+import dev.athanor.models.fusion.Fusion;
 import dev.athanor.models.graph.Graph;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -94,7 +95,7 @@ public interface ModelDefinition {
   Collection<HostTensor> weights();
 
   /**
-   * Returns the graph for inputs of some types.
+   * Returns the graph for inputs of some types, before {@linkplain #fused fusion}.
    *
    * @param types of all inputs; with those of {@linkplain #states states} for a call of a session
    * @param outputs the outputs to compute: some of the {@linkplain #outputs model's}, and of the
@@ -111,6 +112,15 @@ public interface ModelDefinition {
    */
   default Graph graph(Map<String, TensorType> types) {
     return graph(types, Set.copyOf(outputs()));
+  }
+
+  /**
+   * Returns the graph with fused steps.
+   *
+   * @throws ModelException as {@link #graph}
+   */
+  default Graph fused(Map<String, TensorType> types, Set<String> outputs) {
+    return Fusion.of(graph(types, outputs));
   }
 
   /**

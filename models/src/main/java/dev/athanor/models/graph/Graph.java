@@ -4,9 +4,11 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * A sequence of ops on tensors of known types.
@@ -35,7 +37,17 @@ public record Graph(
    * @param name of an input, a weight or the output of an earlier step
    * @param shape in which it is read; it has as many elements as the tensor
    */
-  public record Source(String name, Shape shape) {}
+  public record Source(String name, Shape shape) {
+
+    /**
+     * Returns the type that the step reads.
+     *
+     * @param types of all tensors
+     */
+    public TensorType type(Map<String, TensorType> types) {
+      return new TensorType(Objects.requireNonNull(types.get(name), name).dtype(), shape);
+    }
+  }
 
   /**
    * An output of the model.
@@ -60,6 +72,20 @@ public record Graph(
       attributes = inOrder(attributes);
       outputs = inOrder(outputs);
     }
+  }
+
+  /** Returns the types of all tensors: inputs, weights and outputs of steps, by name. */
+  public Map<String, TensorType> types() {
+    var types = new HashMap<>(inputs);
+    weights.forEach((name, tensor) -> types.put(name, tensor.type()));
+    for (var step : steps) {
+      var given = new LinkedHashMap<String, TensorType>();
+      step.inputs().forEach((name, source) -> given.put(name, source.type(types)));
+      var computed = Ops.outputs(step.op(), given, step.attributes());
+      step.outputs()
+          .forEach((output, name) -> types.put(name, Objects.requireNonNull(computed.get(output))));
+    }
+    return types;
   }
 
   private static <T> Map<String, T> inOrder(Map<String, T> map) {

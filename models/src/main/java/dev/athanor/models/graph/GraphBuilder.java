@@ -27,8 +27,6 @@ public final class GraphBuilder {
   /** Maximum elements of an output that is computed while the graph is built. */
   private static final long MOST_FOLDED = 1 << 20;
 
-  private static final Catalogue CATALOGUE = Catalogue.load();
-
   private final Map<String, TensorType> inputs = new LinkedHashMap<>();
   private final Map<String, HostTensor> constants = new LinkedHashMap<>();
   private final List<Step> steps = new ArrayList<>();
@@ -64,10 +62,7 @@ public final class GraphBuilder {
    * @throws dev.athanor.ops.OpException if the inputs and attributes do not suit the op
    */
   public Map<String, Value> run(String name, Map<String, Value> given, Map<String, ?> attributes) {
-    var op =
-        CATALOGUE
-            .find(name)
-            .orElseThrow(() -> new IllegalArgumentException("there is no op " + name));
+    var op = Ops.find(name);
     var types = new LinkedHashMap<String, TensorType>();
     given.forEach((input, value) -> types.put(input, value.type()));
     Catalogue.checkInputs(op.description(), types);
@@ -140,11 +135,7 @@ public final class GraphBuilder {
         step.inputs().values().forEach(source -> needed.add(source.name()));
       }
     }
-    var types = new HashMap<>(computed);
-    types.putAll(inputs);
-    constants.forEach((name, tensor) -> types.put(name, tensor.type()));
-    var joined = new Fusion(CATALOGUE, types).of(List.copyOf(kept), used);
-    return new Graph(inputs, weights(needed), joined, named);
+    return new Graph(inputs, weights(needed), List.copyOf(kept), named);
   }
 
   /** Returns the name of a step's output with the shape of a value; copies other values. */
@@ -159,7 +150,7 @@ public final class GraphBuilder {
   private String copied(Value value) {
     var flat = new Value(value.source(), value.type(), Optional.empty());
     var attributes = Map.of("expression", "x");
-    var op = CATALOGUE.find("map").orElseThrow();
+    var op = Ops.find("map");
     var copy = step(op, Map.of("x0", flat), attributes, Map.of("y", value.type()));
     return Objects.requireNonNull(copy.get("y")).source();
   }

@@ -33,6 +33,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
 
 /** A model of an ONNX file. */
 public final class OnnxModel implements ModelDefinition {
@@ -222,6 +224,13 @@ public final class OnnxModel implements ModelDefinition {
       extents.add(known ? Long.parseLong(extent) : extents.isEmpty() ? 1L : 0L);
     }
     return new TensorType(input.dtype(), new Shape(extents));
+  }
+
+  /** Returns how many nodes of the graph have each operator or function, in alphabetical order. */
+  public SortedMap<String, Integer> operators() {
+    var counts = new TreeMap<String, Integer>();
+    nodes.forEach(node -> counts.merge(node.getOpType(), 1, Integer::sum));
+    return counts;
   }
 
   @Override

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.InvalidProtocolBufferException;
 import dev.athanor.models.ModelException;
 import dev.athanor.models.References;
+import dev.athanor.models.fusion.Fusion;
 import dev.athanor.models.graph.Graph;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Tolerance;
@@ -21,14 +22,14 @@ class GraphTest {
   /** Tests of nodes whose inputs may all be inputs of a call. */
   private static final int LEAST_NODES = 700;
 
-  private static boolean compare(ModelCase test) throws InvalidProtocolBufferException {
+  static boolean compare(ModelCase test) throws InvalidProtocolBufferException {
     Graph graph;
     Map<String, HostTensor> inputs;
     Map<String, HostTensor> expected;
     try {
       var model = OnnxModel.read(test.model().toByteArray());
       inputs = test.tensors();
-      graph = model.graph(HostTensor.types(inputs));
+      graph = Fusion.of(model.graph(HostTensor.types(inputs)));
       expected = model.reference(inputs);
     } catch (ModelException e) {
       return false; // a parameter may have to be a constant
@@ -60,15 +61,20 @@ class GraphTest {
 
   @ParameterizedTest
   @CsvSource({
-    "bert, 23",
-    "gpt2, 22",
-    "llama, 46",
-    "mamba, 81",
-    "vit, 24",
-    "resnet, 9",
-    "whisper, 26"
+    "bert, 35, 17",
+    "convnext, 38, 24",
+    "deberta, 45, 29",
+    "gemma2, 89, 25",
+    "gpt2, 30, 16",
+    "llama, 62, 21",
+    "mamba, 101, 74",
+    "resnet, 14, 9",
+    "swin, 82, 48",
+    "t5, 41, 16",
+    "vit, 35, 17",
+    "whisper, 43, 19"
   })
-  void productsHaveTheirBiasAndMapsAreJoined(String name, int steps)
+  void fusionRemovesSteps(String name, int before, int after)
       throws InvalidProtocolBufferException {
     var test =
         ModelCase.of(OnnxFiles.models()).stream()
@@ -77,6 +83,7 @@ class GraphTest {
             .orElseThrow();
     var model = OnnxModel.read(test.model().toByteArray());
     var graph = model.graph(HostTensor.types(test.tensors()));
-    assertThat(graph.steps()).hasSize(steps);
+    assertThat(graph.steps()).hasSize(before);
+    assertThat(Fusion.of(graph).steps()).hasSize(after);
   }
 }

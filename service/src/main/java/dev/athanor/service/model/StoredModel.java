@@ -239,7 +239,7 @@ public final class StoredModel {
       return known;
     }
     try {
-      var graph = definition.graph(key.types, key.outputs);
+      var graph = definition.fused(key.types, key.outputs);
       if (graph.steps().size() > Pipeline.MAX_STEPS) {
         throw new Failure.Refused(
             Code.TOO_LARGE,
