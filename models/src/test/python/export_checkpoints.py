@@ -34,6 +34,7 @@ LLAMA3 = {
     "original_max_position_embeddings": 8,
 }
 LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
+PARTIAL = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
 GRANITE = {
     "embedding_multiplier": 3.0,
     "residual_multiplier": 0.5,
@@ -41,6 +42,11 @@ GRANITE = {
     "logits_scaling": 2.0,
 }
 QWEN3 = {**DECODER, "head_dim": 8, "tie_word_embeddings": True}
+
+ENCODER = {**SIZES, **LAYERS, "hidden_act": "gelu"}
+PADDED = torch.tensor([[5, 9, 2, 17, 4, 11, 3, 8], [3, 3, 28, 6, 1, 1, 1, 1]])
+MASK = torch.tensor([[1] * 8, [1] * 4 + [0] * 4])
+KINDS = torch.tensor([[0] * 3 + [1] * 5, [0] * 8])
 
 DECODERS: dict[str, tuple[type[t.PreTrainedModel], t.PretrainedConfig, torch.dtype]] = {
     "llama": (t.LlamaForCausalLM, t.LlamaConfig(**DECODER, rope_parameters=LLAMA3), torch.float32),
@@ -58,7 +64,28 @@ DECODERS: dict[str, tuple[type[t.PreTrainedModel], t.PretrainedConfig, torch.dty
     ),
     "gemma": (t.GemmaForCausalLM, t.GemmaConfig(**DECODER), torch.float32),
     "granite": (t.GraniteForCausalLM, t.GraniteConfig(**DECODER, **GRANITE), torch.float32),
-    "phi3": (t.Phi3ForCausalLM, t.Phi3Config(**DECODER, sliding_window=None), torch.float32),
+    "phi3": (t.Phi3ForCausalLM, t.Phi3Config(**DECODER, sliding_window=None, rope_parameters=PARTIAL), torch.float32),
+}
+
+ENCODERS: dict[str, tuple[type[t.PreTrainedModel], t.PretrainedConfig, torch.dtype]] = {
+    "bert": (t.BertModel, t.BertConfig(**ENCODER), torch.float32),
+    "bert-head": (
+        t.BertForMaskedLM,
+        t.BertConfig(**{**ENCODER, "hidden_act": "gelu_new", "tie_word_embeddings": False}),
+        torch.bfloat16,
+    ),
+    "roberta": (
+        t.RobertaModel,
+        t.RobertaConfig(**{**ENCODER, "pad_token_id": 1, "bos_token_id": 0, "type_vocab_size": 1}),
+        torch.float32,
+    ),
+    "distilbert": (
+        t.DistilBertModel,
+        t.DistilBertConfig(
+            vocab_size=VOCABULARY, max_position_embeddings=24, dim=16, hidden_dim=24, n_layers=2, n_heads=4
+        ),
+        torch.float32,
+    ),
 }
 
 
@@ -81,6 +108,18 @@ def decoder(name: str) -> dict[str, bytes | str]:
     return files(model, {"tokens": TOKENS}, {"logits": logits})
 
 
+def encoder(name: str) -> dict[str, bytes | str]:
+    make, config, dtype = ENCODERS[name]
+    config._attn_implementation = "eager"
+    model = randomized(make(config), dtype)
+    inputs = {"input_ids": PADDED, "attention_mask": MASK}
+    if config.model_type == "bert":
+        inputs["token_type_ids"] = KINDS
+    with torch.no_grad():
+        computed = copy.deepcopy(model.base_model).float()(**inputs)
+    return files(model, inputs, {key: value for key, value in computed.items() if value is not None})
+
+
 def files(
     model: t.PreTrainedModel, inputs: dict[str, torch.Tensor], outputs: dict[str, torch.Tensor]
 ) -> dict[str, bytes | str]:
@@ -97,9 +136,10 @@ def files(
 def main() -> None:
     memory = io.BytesIO()
     with zipfile.ZipFile(memory, "w") as file:
-        for name in DECODERS:
+        for name in [*DECODERS, *ENCODERS]:
             torch.manual_seed(0)
-            for key, contents in decoder(name).items():
+            written = decoder(name) if name in DECODERS else encoder(name)
+            for key, contents in written.items():
                 file.writestr(zipfile.ZipInfo(f"{name}/{key}", TIME), contents)
     with open(sys.argv[1], "wb") as out, gzip.GzipFile(fileobj=out, mode="wb", filename="", mtime=0) as packed:
         packed.write(memory.getvalue())

@@ -20,6 +20,11 @@ public final class Checkpoints {
    * Their states are the keys and values of each layer. If a sequence has fewer tokens than a call
    * has positions, its tokens are the last ones.
    *
+   * <p>Encoders take {@code input_ids}, {@code attention_mask} and, if the model tells kinds of
+   * tokens apart, {@code token_type_ids}, each i64[batch, sequence]. They return {@code
+   * last_hidden_state} [batch, sequence, hidden] and, if the checkpoint has a pooler, {@code
+   * pooler_output} [batch, hidden].
+   *
    * @param config the members of {@code config.json}
    * @param tensors the tensors of all files by name
    * @throws ModelException.Unsupported if the model has a type or an option that is not supported
@@ -30,9 +35,13 @@ public final class Checkpoints {
     var type = members.text("model_type", "");
     members.requireAbsent("quantization_config", "weights in f32, f16 or bf16");
     if (DecoderConfig.TYPES.contains(type)) {
-      return new Decoder(DecoderConfig.of(type, members), tensors);
+      return new Decoder(DecoderConfig.of(type, members, tensors.size()), tensors);
+    }
+    if (EncoderConfig.TYPES.contains(type)) {
+      return new Encoder(type, members, tensors);
     }
     var types = new TreeSet<>(DecoderConfig.TYPES);
+    types.addAll(EncoderConfig.TYPES);
     throw new ModelException.Unsupported(
         List.of(
             "`model_type` is \"%s\"; supported are %s".formatted(type, String.join(", ", types))));

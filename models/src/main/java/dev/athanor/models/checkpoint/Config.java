@@ -30,6 +30,30 @@ record Config(Map<String, ?> members) {
                 : null);
   }
 
+  /** Returns the number of layers, each of which has tensors. */
+  int layers(String name, int tensors) {
+    long layers = size(name);
+    if (layers > tensors) {
+      throw new ModelException.Malformed(
+          "`%s` is %d, but there are only %d tensors".formatted(name, layers, tensors));
+    }
+    return (int) layers;
+  }
+
+  /** Returns an integer from 0 on. */
+  long index(String name, long otherwise) {
+    return optional(
+            name,
+            "an integer from 0 to 2147483647",
+            member ->
+                member instanceof Number number
+                        && number.doubleValue() == number.intValue()
+                        && number.intValue() >= 0
+                    ? number.longValue()
+                    : null)
+        .orElse(otherwise);
+  }
+
   double number(String name, double otherwise) {
     return optional(
             name,

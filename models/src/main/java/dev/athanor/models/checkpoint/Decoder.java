@@ -1,7 +1,6 @@
 package dev.athanor.models.checkpoint;
 
 import dev.athanor.models.ModelDefinition;
-import dev.athanor.models.ModelException;
 import dev.athanor.models.graph.Graph;
 import dev.athanor.models.graph.GraphBuilder;
 import dev.athanor.models.graph.Value;
@@ -17,7 +16,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.regex.Pattern;
-import java.util.stream.LongStream;
 
 /** A decoder of the kind of Llama: rotary positions, norms before layers, a gated unit. */
 final class Decoder implements ModelDefinition {
@@ -34,11 +32,6 @@ final class Decoder implements ModelDefinition {
 
   Decoder(DecoderConfig config, Map<String, HostTensor> tensors) {
     this.config = config;
-    if (config.layers() > tensors.size()) {
-      throw new ModelException.Malformed(
-          "`num_hidden_layers` is %d, but there are only %d tensors"
-              .formatted(config.layers(), tensors.size()));
-    }
     this.tensors = config.unified(Tensors.read(config.without(tensors), config.shapes(), PART));
     this.dtype = embeddings().type().dtype();
   }
@@ -94,16 +87,9 @@ final class Decoder implements ModelDefinition {
 
   @Override
   public Graph graph(Map<String, TensorType> types, Set<String> outputs) {
-    boolean ofSession = types.size() > 1;
-    var expected = ofSession ? inputsOfSession() : inputs();
+    var expected = types.containsKey(LENGTHS) ? inputsOfSession() : inputs();
     ModelDefinition.check(expected, types);
-    var tokens = Objects.requireNonNull(types.get(TOKENS));
-    long sequence = tokens.shape().extent(1);
-    if (tokens.shape().elements() == 0 || sequence > config.rope().positions()) {
-      throw new ModelException.InvalidInput(
-          "input \"%s\" is %s; the model requires 1 to %d tokens of each sequence"
-              .formatted(TOKENS, tokens, config.rope().positions()));
-    }
+    Steps.requireTokens(TOKENS, types, config.rope().positions());
     var graph = new GraphBuilder();
     var values = new LinkedHashMap<String, Value>();
     expected.forEach(input ->
@@ -111,13 +97,8 @@ final class Decoder implements ModelDefinition {
             input.name(),
             graph.input(input.name(), Objects.requireNonNull(types.get(input.name())))));
     var results = new Call(new Steps(graph, tensors), values).results(outputs);
-    var wanted = new LinkedHashMap<String, Value>();
-    results.forEach((name, value) -> {
-      if (outputs.contains(name)) {
-        wanted.put(name, value);
-      }
-    });
-    return graph.build(wanted);
+    results.keySet().retainAll(outputs);
+    return graph.build(results);
   }
 
   /** The steps of a call. */
@@ -153,13 +134,11 @@ final class Decoder implements ModelDefinition {
 
     /** Returns the positions of tokens; 0 for those before the first of a sequence. */
     private Value positions() {
-      var offsets = LongStream.range(-sequence, 0).asDoubleStream().toArray();
-      var type = TensorType.of(DType.I32, 1, sequence);
       return steps.one(
           "map",
           Map.of(
               "x0", input(LENGTHS).reshape(batch, 1),
-              "x1", steps.constant(HostTensor.of(type, offsets))),
+              "x1", steps.range(-sequence, 0)),
           Map.of("expression", "max(x0 + x1, 0)"));
     }
 
@@ -169,7 +148,7 @@ final class Decoder implements ModelDefinition {
               "gather",
               Map.of(
                   "table", steps.weight("model.embed_tokens.weight"),
-                  "index", input(TOKENS).reshape(batch * sequence)),
+                  "index", input(TOKENS)),
               Map.of());
       if (config.scales().embeddings() != 1) {
         // transformers rounds the factor
@@ -194,26 +173,19 @@ final class Decoder implements ModelDefinition {
       return results;
     }
 
+    /**
+     * Adds the logits that are asked for.
+     *
+     * @param y [batch, sequence, hidden]
+     */
     private void head(Value y, Set<String> outputs) {
       if (outputs.contains(LOGITS)) {
-        results.put(LOGITS, logits(y).reshape(batch, sequence, -1));
+        var logits = logits(y);
+        results.put(LOGITS, logits);
+        results.put(NEXT, steps.position(logits, sequence - 1));
+      } else if (outputs.contains(NEXT)) {
+        results.put(NEXT, logits(steps.position(y, sequence - 1)));
       }
-      if (outputs.contains(NEXT)) {
-        var known = results.get(LOGITS);
-        results.put(NEXT, known == null ? logits(last(y)) : last(known));
-      }
-    }
-
-    /** Returns the last position of each sequence. */
-    private Value last(Value y) {
-      if (sequence == 1) {
-        return y.reshape(batch, -1);
-      }
-      var attributes =
-          Map.of("starts", List.of(sequence - 1), "ends", List.of(sequence), "axes", List.of(1L));
-      return steps
-          .one("slice", Map.of("x", y.reshape(batch, sequence, -1)), attributes)
-          .reshape(batch, -1);
     }
 
     private Value logits(Value y) {
@@ -261,7 +233,7 @@ final class Decoder implements ModelDefinition {
       attributes.put("scale", config.scales().scores());
       attributes.put("window", config.windows().get(index));
       var out = ofSession ? decoded(index, q, k, v, attributes) : causal(q, k, v, attributes);
-      var rows = steps.exchanged(out).reshape(batch * sequence, config.heads() * config.size());
+      var rows = steps.exchanged(out).reshape(batch, sequence, config.heads() * config.size());
       return added(rows, layer + "o_proj");
     }
 

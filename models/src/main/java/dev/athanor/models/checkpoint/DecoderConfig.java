@@ -59,7 +59,7 @@ record DecoderConfig(
 
   record Scales(double embeddings, double added, double scores, double logits) {}
 
-  static DecoderConfig of(String type, Config config) {
+  static DecoderConfig of(String type, Config config, int tensors) {
     long heads = config.size("num_attention_heads");
     long groups = config.optionalSize("num_key_value_heads").orElse(heads);
     long hidden = config.size("hidden_size");
@@ -69,7 +69,7 @@ record DecoderConfig(
           "`num_attention_heads` is %d, which is not a multiple of `num_key_value_heads`, %d"
               .formatted(heads, groups));
     }
-    int layers = (int) config.size("num_hidden_layers");
+    int layers = config.layers("num_hidden_layers", tensors);
     return new DecoderConfig(
         type,
         config.size("vocab_size"),

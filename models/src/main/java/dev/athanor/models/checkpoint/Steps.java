@@ -3,13 +3,16 @@ package dev.athanor.models.checkpoint;
 import dev.athanor.models.ModelException;
 import dev.athanor.models.graph.GraphBuilder;
 import dev.athanor.models.graph.Value;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.stream.LongStream;
 
 /** Adds the parts of layers to a graph. */
 final class Steps {
@@ -77,5 +80,30 @@ final class Steps {
     return x.extent(1) == 1 || x.extent(2) == 1
         ? x.reshape(x.extent(0), x.extent(2), x.extent(1), x.extent(3))
         : one("permute", Map.of("x", x), Map.of("axes", List.of(0L, 2L, 1L, 3L)));
+  }
+
+  /** Returns one position of x [batch, sequence, size], as [batch, size]. */
+  Value position(Value x, long position) {
+    if (x.extent(1) == 1) {
+      return x.reshape(x.extent(0), x.extent(2));
+    }
+    var index = graph.constant(HostTensor.of(TensorType.of(DType.I64), (double) position));
+    return one("gather", Map.of("table", x, "index", index), Map.of("axis", 1L));
+  }
+
+  /** Returns the i32 numbers from first to last, exclusive. */
+  Value range(long first, long last) {
+    var numbers = LongStream.range(first, last).asDoubleStream().toArray();
+    return graph.constant(HostTensor.of(TensorType.of(DType.I32, last - first), numbers));
+  }
+
+  /** Checks the number of tokens of each sequence. */
+  static void requireTokens(String input, Map<String, TensorType> types, long maximum) {
+    var type = Objects.requireNonNull(types.get(input));
+    if (type.shape().elements() == 0 || type.shape().extent(1) > maximum) {
+      throw new ModelException.InvalidInput(
+          "input \"%s\" is %s; the model requires sequences of 1 to %d tokens"
+              .formatted(input, type, maximum));
+    }
   }
 }

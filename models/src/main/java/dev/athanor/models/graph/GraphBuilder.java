@@ -131,11 +131,22 @@ public final class GraphBuilder {
     named.values().forEach(output -> needed.add(output.step()));
     for (var step : steps.reversed()) {
       if (step.outputs().values().stream().anyMatch(needed::contains)) {
-        kept.addFirst(step);
+        kept.addFirst(without(step, needed));
         step.inputs().values().forEach(source -> needed.add(source.name()));
       }
     }
     return new Graph(inputs, weights(needed), List.copyOf(kept), named);
+  }
+
+  /** Returns a step without its optional outputs that nothing reads. */
+  private static Step without(Step step, Set<String> needed) {
+    var outputs = new LinkedHashMap<>(step.outputs());
+    for (var output : CATALOGUE.find(step.op()).orElseThrow().description().outputs()) {
+      if (output.optional() && !needed.contains(step.outputs().get(output.name()))) {
+        outputs.remove(output.name());
+      }
+    }
+    return new Step(step.op(), step.inputs(), step.attributes(), outputs);
   }
 
   /** Returns the name of a step's output with the shape of a value; copies other values. */
