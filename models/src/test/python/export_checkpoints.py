@@ -41,6 +41,19 @@ GRANITE = {
     "attention_multiplier": 0.4,
     "logits_scaling": 2.0,
 }
+MAMBA = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_heads": 8,
+    "head_dim": 4,
+    "state_size": 6,
+    "n_groups": 2,
+    "chunk_size": 4,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
 QWEN3 = {**DECODER, "head_dim": 8, "tie_word_embeddings": True}
 
 ENCODER = {**SIZES, **LAYERS, "hidden_act": "gelu"}
@@ -64,6 +77,7 @@ DECODERS: dict[str, tuple[type[t.PreTrainedModel], t.PretrainedConfig, torch.dty
     ),
     "gemma": (t.GemmaForCausalLM, t.GemmaConfig(**DECODER), torch.float32),
     "granite": (t.GraniteForCausalLM, t.GraniteConfig(**DECODER, **GRANITE), torch.float32),
+    "mamba2": (t.Mamba2ForCausalLM, t.Mamba2Config(**MAMBA), torch.float32),
     "phi3": (t.Phi3ForCausalLM, t.Phi3Config(**DECODER, sliding_window=None, rope_parameters=PARTIAL), torch.float32),
 }
 

@@ -17,8 +17,8 @@ public final class Checkpoints {
    *
    * <p>Decoders take {@code tokens} i64[batch, sequence] and return {@code logits} f32[batch,
    * sequence, vocabulary] and {@code next} f32[batch, vocabulary], the logits of the last position.
-   * Their states are the keys and values of each layer. If a sequence has fewer tokens than a call
-   * has positions, its tokens are the last ones.
+   * Their states are the keys and values of each layer, or those of the recurrence. With keys and
+   * values, if a sequence has fewer tokens than a call has positions, its tokens are the last ones.
    *
    * <p>Encoders take {@code input_ids}, {@code attention_mask} and, if the model tells kinds of
    * tokens apart, {@code token_type_ids}, each i64[batch, sequence]. They return {@code
@@ -40,8 +40,12 @@ public final class Checkpoints {
     if (EncoderConfig.TYPES.contains(type)) {
       return new Encoder(type, members, tensors);
     }
+    if (type.equals(MambaConfig.TYPE)) {
+      return new Mamba(MambaConfig.of(members, tensors.size()), tensors);
+    }
     var types = new TreeSet<>(DecoderConfig.TYPES);
     types.addAll(EncoderConfig.TYPES);
+    types.add(MambaConfig.TYPE);
     throw new ModelException.Unsupported(
         List.of(
             "`model_type` is \"%s\"; supported are %s".formatted(type, String.join(", ", types))));

@@ -23,8 +23,6 @@ final class Decoder implements ModelDefinition {
   private static final Pattern PART = Pattern.compile("(model|lm_head)\\..*");
 
   private static final String TOKENS = "tokens";
-  private static final String LOGITS = "logits";
-  private static final String NEXT = "next";
 
   private final DecoderConfig config;
   private final Map<String, HostTensor> tensors;
@@ -32,7 +30,7 @@ final class Decoder implements ModelDefinition {
 
   Decoder(DecoderConfig config, Map<String, HostTensor> tensors) {
     this.config = config;
-    this.tensors = config.unified(Tensors.read(config.without(tensors), config.shapes(), PART));
+    this.tensors = config.unified(Tensors.read(tensors, config.shapes(), PART));
     this.dtype = embeddings().type().dtype();
   }
 
@@ -47,7 +45,7 @@ final class Decoder implements ModelDefinition {
 
   @Override
   public List<String> outputs() {
-    return List.of(LOGITS, NEXT);
+    return Steps.LOGITS_OUTPUTS;
   }
 
   @Override
@@ -91,11 +89,7 @@ final class Decoder implements ModelDefinition {
     ModelDefinition.check(expected, types);
     Steps.requireTokens(TOKENS, types, config.rope().positions());
     var graph = new GraphBuilder();
-    var values = new LinkedHashMap<String, Value>();
-    expected.forEach(input ->
-        values.put(
-            input.name(),
-            graph.input(input.name(), Objects.requireNonNull(types.get(input.name())))));
+    var values = Steps.inputs(graph, expected, types);
     var results = new Call(new Steps(graph, tensors), values).results(outputs);
     results.keySet().retainAll(outputs);
     return graph.build(results);
@@ -159,7 +153,7 @@ final class Decoder implements ModelDefinition {
                 Map.of("x0", x),
                 Map.of("expression", "x * c0", "constants", List.of(factor.get(0))));
       }
-      var y = steps.one("rms-norm", norm(x, DecoderConfig.layer(0) + "input_layernorm"), epsilon());
+      var y = norm(x, DecoderConfig.layer(0) + "input_layernorm");
       for (int i = 0; i < config.layers(); i++) {
         var layer = DecoderConfig.layer(i);
         var attended = sum(attention(i, y), x, layer + "post_attention_layernorm");
@@ -169,43 +163,17 @@ final class Decoder implements ModelDefinition {
         x = get(next, "sum");
         y = get(next, "y");
       }
-      head(y, outputs);
+      var matrix = config.tied() ? "model.embed_tokens" : "lm_head";
+      results.putAll(steps.logits(y, matrix, config.scales().logits(), outputs));
       return results;
     }
 
-    /**
-     * Adds the logits that are asked for.
-     *
-     * @param y [batch, sequence, hidden]
-     */
-    private void head(Value y, Set<String> outputs) {
-      if (outputs.contains(LOGITS)) {
-        var logits = logits(y);
-        results.put(LOGITS, logits);
-        results.put(NEXT, steps.position(logits, sequence - 1));
-      } else if (outputs.contains(NEXT)) {
-        results.put(NEXT, logits(steps.position(y, sequence - 1)));
-      }
+    private Value norm(Value x, String name) {
+      return steps.norm(x, name, config.epsilon());
     }
 
-    private Value logits(Value y) {
-      var matrix = config.tied() ? "model.embed_tokens" : "lm_head";
-      return steps.linear(y, matrix, Map.of("alpha", config.scales().logits(), "outDtype", "f32"));
-    }
-
-    private Map<String, Value> norm(Value x, String name) {
-      return Map.of("x", x, "gamma", steps.weight(name + ".weight"));
-    }
-
-    private Map<String, Double> epsilon() {
-      return Map.of("epsilon", config.epsilon());
-    }
-
-    /** Returns the sum and its norm. */
     private Map<String, Value> sum(Value x, Value residual, String name) {
-      var inputs = new LinkedHashMap<>(norm(x, name));
-      inputs.put("residual", residual);
-      return steps.run("residual-rms-norm", inputs, epsilon());
+      return steps.sum(x, residual, name, config.epsilon());
     }
 
     private static Value get(Map<String, Value> outputs, String name) {
@@ -271,8 +239,7 @@ final class Decoder implements ModelDefinition {
     }
 
     private Value rotated(Value heads, String norm) {
-      var x =
-          config.normalizesHeads() ? steps.one("rms-norm", norm(heads, norm), epsilon()) : heads;
+      var x = config.normalizesHeads() ? norm(heads, norm) : heads;
       var inputs = new LinkedHashMap<>(tables);
       inputs.put("x", x);
       return steps.one(

@@ -215,15 +215,6 @@ record DecoderConfig(
     return List.of(new Part("mlp.gate_proj", inner), new Part("mlp.up_proj", inner));
   }
 
-  /** Returns the tensors without the copy of the embeddings that tied checkpoints may contain. */
-  Map<String, HostTensor> without(Map<String, HostTensor> tensors) {
-    var others = new LinkedHashMap<>(tensors);
-    if (tied) {
-      others.remove("lm_head.weight");
-    }
-    return others;
-  }
-
   /** Returns the tensors as all decoders read them: products apart, norms as factors. */
   Map<String, HostTensor> unified(Map<String, HostTensor> tensors) {
     var unified = new LinkedHashMap<>(tensors);

@@ -90,12 +90,7 @@ final class Encoder implements ModelDefinition {
     ModelDefinition.check(inputs(), types);
     Steps.requireTokens(TOKENS, types, config.tokens());
     var graph = new GraphBuilder();
-    var values = new LinkedHashMap<String, Value>();
-    inputs()
-        .forEach(input ->
-            values.put(
-                input.name(),
-                graph.input(input.name(), Objects.requireNonNull(types.get(input.name())))));
+    var values = Steps.inputs(graph, inputs(), types);
     var all = new Call(new Steps(graph, tensors), values).results();
     all.keySet().retainAll(outputs);
     return graph.build(all);

@@ -1,5 +1,6 @@
 package dev.athanor.models.checkpoint;
 
+import dev.athanor.models.ModelDefinition.Input;
 import dev.athanor.models.ModelException;
 import dev.athanor.models.graph.GraphBuilder;
 import dev.athanor.models.graph.Value;
@@ -12,10 +13,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.stream.LongStream;
 
 /** Adds the parts of layers to a graph. */
 final class Steps {
+
+  /** The outputs of decoders. */
+  static final List<String> LOGITS_OUTPUTS = List.of("logits", "next");
 
   private final GraphBuilder graph;
   private final Map<String, HostTensor> weights;
@@ -29,6 +34,17 @@ final class Steps {
   Steps(GraphBuilder graph, Map<String, HostTensor> weights) {
     this.graph = graph;
     this.weights = weights;
+  }
+
+  /** Adds the inputs of a model to a graph. */
+  static Map<String, Value> inputs(
+      GraphBuilder graph, List<Input> inputs, Map<String, TensorType> types) {
+    var values = new LinkedHashMap<String, Value>();
+    for (var input : inputs) {
+      var type = Objects.requireNonNull(types.get(input.name()));
+      values.put(input.name(), graph.input(input.name(), type));
+    }
+    return values;
   }
 
   Value weight(String name) {
@@ -89,6 +105,35 @@ final class Steps {
     }
     var index = graph.constant(HostTensor.of(TensorType.of(DType.I64), (double) position));
     return one("gather", Map.of("table", x, "index", index), Map.of("axis", 1L));
+  }
+
+  /** Normalizes rows by their root mean square. */
+  Value norm(Value x, String name, double epsilon) {
+    var inputs = Map.of("x", x, "gamma", weight(name + ".weight"));
+    return one("rms-norm", inputs, Map.of("epsilon", epsilon));
+  }
+
+  /** Returns the {@code sum} and its norm, {@code y}. */
+  Map<String, Value> sum(Value x, Value residual, String name, double epsilon) {
+    var inputs = Map.of("x", x, "residual", residual, "gamma", weight(name + ".weight"));
+    return run("residual-rms-norm", inputs, Map.of("epsilon", epsilon));
+  }
+
+  /**
+   * Returns the logits that are asked for: of all positions, or of the last only.
+   *
+   * @param y [batch, sequence, hidden]
+   */
+  Map<String, Value> logits(Value y, String matrix, double alpha, Set<String> outputs) {
+    var attributes = Map.of("alpha", alpha, "outDtype", "f32");
+    long last = y.extent(1) - 1;
+    if (outputs.contains("logits")) {
+      var logits = linear(y, matrix, attributes);
+      return Map.of("logits", logits, "next", position(logits, last));
+    }
+    return outputs.contains("next")
+        ? Map.of("next", linear(position(y, last), matrix, attributes))
+        : Map.of();
   }
 
   /** Returns the i32 numbers from first to last, exclusive. */

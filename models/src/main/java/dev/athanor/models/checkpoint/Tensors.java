@@ -21,9 +21,13 @@ final class Tensors {
 
   private static final Set<DType> DTYPES = EnumSet.of(DType.F32, DType.F16, DType.BF16);
 
-  /** Tensors that follow from the configuration; earlier versions of transformers stored them. */
+  /**
+   * Tensors that follow from the configuration, which earlier versions of transformers stored, and
+   * the copy of tied embeddings.
+   */
   private static final Pattern DERIVED =
-      Pattern.compile(".*(rotary_emb\\.inv_freq|position_ids|attention\\.masked_bias)");
+      Pattern.compile(
+          ".*(rotary_emb\\.inv_freq|position_ids|attention\\.masked_bias)|lm_head\\.weight");
 
   private Tensors() {}
 

@@ -46,7 +46,7 @@ class CheckpointsTest {
         Arguments.of(
             "llama",
             Map.of("model_type", "mixtral"),
-            "`model_type` is \"mixtral\"; supported are bert, camembert, distilbert, gemma, granite, llama, mistral, phi3, qwen2, qwen3, roberta, xlm-roberta"),
+            "`model_type` is \"mixtral\"; supported are bert, camembert, distilbert, gemma, granite, llama, mamba2, mistral, phi3, qwen2, qwen3, roberta, xlm-roberta"),
         Arguments.of(
             "llama",
             Map.of("quantization_config", Map.of("bits", 4)),
@@ -81,6 +81,12 @@ class CheckpointsTest {
             "bert",
             Map.of("position_embedding_type", "relative_key"),
             "`position_embedding_type` is \"relative_key\"; supported are absolute"),
+        Arguments.of(
+            "mamba2", Map.of("hidden_act", "gelu"), "`hidden_act` is \"gelu\"; supported are silu"),
+        Arguments.of(
+            "mamba2",
+            Map.of("time_step_limit", List.of(0, 0.1)),
+            "`time_step_limit` is [0, 0.1]; supported are 0 and Infinity"),
         Arguments.of(
             "distilbert",
             Map.of("activation", "tanh"),
@@ -150,6 +156,14 @@ class CheckpointsTest {
             "qwen3",
             Map.of("layer_types", List.of("full_attention")),
             "`layer_types` has 1 elements for 2 layers"),
+        Arguments.of(
+            "mamba2",
+            Map.of("head_dim", 2),
+            "`num_heads` times `head_dim` is 16; it must be `expand` times `hidden_size`, 32"),
+        Arguments.of(
+            "mamba2",
+            Map.of("n_groups", 3),
+            "`num_heads` is 8, which is not a multiple of `n_groups`, 3"),
         Arguments.of(
             "bert",
             Map.of("num_attention_heads", 3),

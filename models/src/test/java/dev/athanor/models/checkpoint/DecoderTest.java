@@ -41,7 +41,17 @@ class DecoderTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"llama", "llama-bf16", "mistral", "qwen2", "qwen3", "gemma", "granite", "phi3"})
+      strings = {
+        "llama",
+        "llama-bf16",
+        "mistral",
+        "qwen2",
+        "qwen3",
+        "gemma",
+        "granite",
+        "phi3",
+        "mamba2"
+      })
   void sequencesHaveTheLogitsOfTransformers(String name) {
     var checkpoint = Checkpoint.of(name);
     var model = checkpoint.model();
@@ -187,5 +197,37 @@ class DecoderTest {
     assertThat(model.weights()).containsExactlyInAnyOrderElementsOf(checkpoint.tensors().values());
     var graph = decoding(model, 1);
     assertThat(graph.weights().values()).containsAll(checkpoint.tensors().values());
+  }
+
+  /** A first call with five tokens of each sequence, and one for each of the others. */
+  @Test
+  void recurrencesAreCarriedBetweenCalls() {
+    var checkpoint = Checkpoint.of("mamba2");
+    var model = checkpoint.model();
+    var wanted = new HashSet<>(Set.of("logits"));
+    var states = new HashMap<String, HostTensor>();
+    for (var state : model.states()) {
+      wanted.add(state.output());
+      var type = ((State.Carried) state).initial();
+      var extents = type.shape().extents().stream().mapToLong(each -> each).toArray();
+      extents[0] = 2;
+      states.put(state.input(), HostTensor.zeros(TensorType.of(type.dtype(), extents)));
+    }
+    for (int end = PREFILL; end <= 8; end++) {
+      int positions = end == PREFILL ? PREFILL : 1;
+      var inputs = inputs(checkpoint.input("tokens"), positions, new int[] {end, end});
+      inputs.keySet().retainAll(Set.of("tokens"));
+      inputs.putAll(states);
+      var outputs = References.run(model.graph(HostTensor.types(inputs), wanted), inputs);
+      model.states().forEach(state -> states.put(state.input(), get(outputs, state.output())));
+      for (int row = 0; row < 2; row++) {
+        for (int i = 0; i < positions; i++) {
+          assertClose(
+              numbers(get(outputs, "logits"), row, i),
+              numbers(checkpoint.output("logits"), row, end - positions + i),
+              checkpoint.limit());
+        }
+      }
+    }
   }
 }
