@@ -254,6 +254,17 @@ class CheckpointsTest {
         .isEqualTo(logits(checkpoint.model(), checkpoint));
   }
 
+  /** Version 4 does not write the kinds of layers; those from {@code max_window_layers} slide. */
+  @Test
+  void windowsOfLayersFollowFromTheirNumber() {
+    var checkpoint = Checkpoint.of("qwen3");
+    double[] expected = logits(checkpoint.model(), checkpoint);
+    assertThat(logits(read("qwen3", without("layer_types")), checkpoint)).isEqualTo(expected);
+    var full = without("layer_types");
+    full.put("use_sliding_window", false);
+    assertThat(logits(read("qwen3", full), checkpoint)).isNotEqualTo(expected);
+  }
+
   /** What follows from the configuration or from other tensors is not read. */
   @Test
   void tensorsThatAreCopiesAreNotRead() {

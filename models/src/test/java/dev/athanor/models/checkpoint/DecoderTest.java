@@ -9,6 +9,7 @@ import dev.athanor.models.graph.Graph;
 import dev.athanor.models.graph.Graph.Step;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import java.util.Arrays;
@@ -180,6 +181,16 @@ class DecoderTest {
       assertThat(appends.getFirst().outputs().values()).containsExactly(output);
       assertThat(readers(graph, output)).extracting(Step::op).containsExactly("attention-decode");
     }
+  }
+
+  /** Without the logits of all positions, the last product is of the last position only. */
+  @Test
+  void nextTokensTakeOneRowOfLogits() {
+    var checkpoint = Checkpoint.of("llama");
+    var types = HostTensor.types(checkpoint.inputs());
+    var last = checkpoint.model().graph(types, Set.of("next")).steps().getLast();
+    assertThat(last.op()).isEqualTo("matmul");
+    assertThat(Objects.requireNonNull(last.inputs().get("a")).shape()).isEqualTo(Shape.of(2, 16));
   }
 
   /** 5 steps of all, 15 of each layer. */
