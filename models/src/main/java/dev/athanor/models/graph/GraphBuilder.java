@@ -141,7 +141,7 @@ public final class GraphBuilder {
   /** Returns a step without its optional outputs that nothing reads. */
   private static Step without(Step step, Set<String> needed) {
     var outputs = new LinkedHashMap<>(step.outputs());
-    for (var output : CATALOGUE.find(step.op()).orElseThrow().description().outputs()) {
+    for (var output : Ops.find(step.op()).description().outputs()) {
       if (output.optional() && !needed.contains(step.outputs().get(output.name()))) {
         outputs.remove(output.name());
       }
