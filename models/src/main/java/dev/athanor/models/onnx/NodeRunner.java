@@ -12,6 +12,7 @@ import dev.athanor.models.onnx.proto.GraphProto;
 import dev.athanor.models.onnx.proto.NodeProto;
 import dev.athanor.models.onnx.proto.ValueInfoProto;
 import dev.athanor.ops.OpException;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -47,6 +48,7 @@ final class NodeRunner {
   private final GraphBuilder graph;
   private final long opset;
   private final Map<String, FunctionProto> functions;
+  private final Map<String, MemorySegment> folder;
   private int nested;
   private int count;
 
@@ -54,11 +56,17 @@ final class NodeRunner {
    * Creates a runner.
    *
    * @param functions of the model by domain and name
+   * @param folder the files of the model's folder by their paths
    */
-  NodeRunner(GraphBuilder graph, long opset, Map<String, FunctionProto> functions) {
+  NodeRunner(
+      GraphBuilder graph,
+      long opset,
+      Map<String, FunctionProto> functions,
+      Map<String, MemorySegment> folder) {
     this.graph = graph;
     this.opset = opset;
     this.functions = functions;
+    this.folder = folder;
   }
 
   static String key(String domain, String name) {
@@ -147,7 +155,7 @@ final class NodeRunner {
     try {
       return Operators.find(node.getOpType())
           .orElseThrow()
-          .apply(new Node(graph, node, given, opset));
+          .apply(new Node(graph, node, given, opset, folder));
     } catch (NotExpressible e) {
       throw new ModelException.Unsupported(
           "%s requires %s, which the import does not support"
@@ -173,7 +181,8 @@ final class NodeRunner {
     boolean holds = condition.constant().get().get(0) != 0;
     var body = attribute(node, BRANCHES.get(holds ? 0 : 1));
     var inner = new HashMap<>(values);
-    OnnxModel.initializers(body).forEach((name, tensor) -> inner.put(name, graph.constant(tensor)));
+    OnnxModel.initializers(body, folder)
+        .forEach((name, tensor) -> inner.put(name, graph.constant(tensor)));
     run(body.getNodeList(), inner);
     return results(
         node, body.getOutputList().stream().map(ValueInfoProto::getName).toList(), inner);

@@ -1,6 +1,6 @@
 package dev.athanor.models.onnx;
 
-import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.UnsafeByteOperations;
 import dev.athanor.models.ModelDefinition;
 import dev.athanor.models.ModelException;
 import dev.athanor.models.graph.Graph;
@@ -12,16 +12,13 @@ import dev.athanor.models.onnx.proto.GraphProto;
 import dev.athanor.models.onnx.proto.ModelProto;
 import dev.athanor.models.onnx.proto.NodeProto;
 import dev.athanor.models.onnx.proto.OperatorSetIdProto;
-import dev.athanor.models.onnx.proto.TensorProto;
 import dev.athanor.models.onnx.proto.TensorShapeProto.Dimension;
 import dev.athanor.models.onnx.proto.ValueInfoProto;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
@@ -48,9 +45,11 @@ public final class OnnxModel implements ModelDefinition {
   private final List<NodeProto> nodes;
   private final Map<String, HostTensor> initializers;
   private final Map<String, FunctionProto> functions;
+  private final Map<String, MemorySegment> folder;
   private final long opset;
 
-  private OnnxModel(ModelProto model) {
+  private OnnxModel(ModelProto model, Map<String, MemorySegment> folder) {
+    this.folder = folder;
     var graph = model.getGraph();
     this.opset =
         model.getOpsetImportList().stream()
@@ -63,7 +62,7 @@ public final class OnnxModel implements ModelDefinition {
         .getFunctionsList()
         .forEach(each -> functions.put(NodeRunner.key(each.getDomain(), each.getName()), each));
     this.nodes = graph.getNodeList();
-    this.initializers = initializers(graph);
+    this.initializers = initializers(graph, folder);
     this.inputs =
         graph.getInputList().stream()
             .filter(each -> !initializers.containsKey(each.getName()))
@@ -76,54 +75,56 @@ public final class OnnxModel implements ModelDefinition {
   }
 
   /**
-   * Reads a model.
+   * Reads a model that is one file.
    *
    * @throws ModelException if the file is malformed, or has nodes that the import does not support
    */
   public static OnnxModel read(byte[] file) {
-    try {
-      return read(new ByteArrayInputStream(file), file.length);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+    return read(MemorySegment.ofArray(file), Map.of());
   }
 
   /**
-   * Reads a model.
+   * Reads a model. Its weights are views of the files, which must not change.
    *
-   * @param bytes the size of the file
-   * @throws ModelException if the file is malformed, or has nodes that the import does not support
+   * @param folder the files of the model's folder by their paths, for tensors outside the file
+   * @throws ModelException if a file is malformed, or the model has nodes that the import does not
+   *     support
    */
-  public static OnnxModel read(InputStream file, long bytes) throws IOException {
-    ModelProto model;
-    try {
-      model = ModelProto.parseFrom(file);
-    } catch (InvalidProtocolBufferException e) {
-      throw new ModelException.Malformed(
-          "the file of %d bytes is not an ONNX model: %s".formatted(bytes, e.getMessage()));
-    }
+  public static OnnxModel read(MemorySegment file, Map<String, MemorySegment> folder) {
+    var model = parse(file);
     if (!model.hasGraph() || model.getGraph().getOutputCount() == 0) {
-      throw new ModelException.Malformed(
-          "the file of %d bytes is not an ONNX model: it has no graph with outputs"
-              .formatted(bytes));
+      throw malformed(file, "it has no graph with outputs");
     }
-    return new OnnxModel(model);
+    return new OnnxModel(model, folder);
+  }
+
+  private static ModelProto parse(MemorySegment file) {
+    if (file.byteSize() > Integer.MAX_VALUE) {
+      throw malformed(file, "a file has at most %d bytes".formatted(Integer.MAX_VALUE));
+    }
+    var in = UnsafeByteOperations.unsafeWrap(file.asByteBuffer()).newCodedInput();
+    in.enableAliasing(true); // the elements of weights are not copied
+    try {
+      var model = ModelProto.parseFrom(in);
+      in.checkLastTagWas(0);
+      return model;
+    } catch (IOException e) {
+      throw malformed(file, String.valueOf(e.getMessage()));
+    }
+  }
+
+  private static ModelException malformed(MemorySegment file, String reason) {
+    return new ModelException.Malformed(
+        "the file of %d bytes is not an ONNX model: %s".formatted(file.byteSize(), reason));
   }
 
   /** Returns the constants of a graph by name. */
-  static Map<String, HostTensor> initializers(GraphProto graph) {
+  static Map<String, HostTensor> initializers(GraphProto graph, Map<String, MemorySegment> folder) {
     var read = new LinkedHashMap<String, HostTensor>();
-    graph.getInitializerList().forEach(each -> read.put(each.getName(), read(each)));
+    graph
+        .getInitializerList()
+        .forEach(each -> read.put(each.getName(), TensorProtos.read(each, folder)));
     return read;
-  }
-
-  private static HostTensor read(TensorProto initializer) {
-    if (initializer.getDataLocation() == TensorProto.DataLocation.EXTERNAL) {
-      throw new ModelException.Malformed(
-          "tensor \"%s\" is stored outside the file; save the model as one file"
-              .formatted(initializer.getName()));
-    }
-    return TensorProtos.read(initializer);
   }
 
   private static Input input(ValueInfoProto info) {
@@ -298,6 +299,6 @@ public final class OnnxModel implements ModelDefinition {
 
   private void run(GraphBuilder graph, Map<String, Value> values) {
     initializers.forEach((name, tensor) -> values.put(name, graph.constant(tensor)));
-    new NodeRunner(graph, opset, functions).run(nodes, values);
+    new NodeRunner(graph, opset, functions, folder).run(nodes, values);
   }
 }

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.util.Collection;
+import java.util.Map;
 import java.util.function.Function;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.JsonEncoding;
@@ -18,6 +19,7 @@ import tools.jackson.core.StreamReadConstraints;
 import tools.jackson.core.StreamReadFeature;
 import tools.jackson.core.exc.JacksonIOException;
 import tools.jackson.core.json.JsonFactory;
+import tools.jackson.core.type.TypeReference;
 import tools.jackson.databind.MapperFeature;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -39,6 +41,8 @@ public final class Json {
 
   private static final JsonMapper RECORDS =
       JsonMapper.builder().disable(MapperFeature.SORT_PROPERTIES_ALPHABETICALLY).build();
+
+  private static final TypeReference<Map<String, Object>> MEMBERS = new TypeReference<>() {};
 
   private Json() {}
 
@@ -81,6 +85,16 @@ public final class Json {
           at == null ? "" : " at line %d, column %d".formatted(at.getLineNr(), at.getColumnNr());
       throw malformed(what + " is not valid JSON" + where + ": " + JsonSyntax.describe(e));
     }
+  }
+
+  /**
+   * Returns the members of one JSON object, as maps, lists, strings, numbers and Booleans.
+   *
+   * @param what names the text in errors
+   * @throws Failure with {@code malformed-body} if the text is not JSON in UTF-8
+   */
+  public static Map<String, Object> members(InputStream in, String what) throws IOException {
+    return read(in, what, parser -> RECORDS.readValue(parser, MEMBERS));
   }
 
   /** Returns a parser for text that was validated before. */

@@ -21,6 +21,7 @@ import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.metrics.LoadHistory;
 import dev.athanor.service.metrics.Meters;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.model.StoredModels;
 import dev.athanor.service.replica.Peers;
 import dev.athanor.service.replica.ReplicatedTensors;
 import dev.athanor.service.replica.WeightLoader;
@@ -304,7 +305,7 @@ class DeviceConfiguration {
     return new WeightLoader(peers, handles, store, transfers);
   }
 
-  /** Loads the weights, then runs the self-test, which makes the service ready. */
+  /** Loads the weights and the models, then runs the self-test, which makes the service ready. */
   @Bean
   ApplicationRunner selfTest(
       Catalogue catalogue,
@@ -312,12 +313,14 @@ class DeviceConfiguration {
       DeviceRuntimes runtimes,
       DeviceHealth health,
       WeightLoader loader,
+      StoredModels models,
       AthanorProperties properties) {
     var test = new SelfTest(catalogue, runner, runtimes, health);
     return _ -> {
       if (!properties.weights().isEmpty()) {
         loader.load(Path.of(properties.weights()));
       }
+      models.restore();
       test.run();
     };
   }

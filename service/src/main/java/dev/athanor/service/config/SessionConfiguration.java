@@ -18,8 +18,12 @@ class SessionConfiguration {
 
   @Bean
   StoredModels storedModels(
-      Catalogue catalogue, TensorStore store, Transfers transfers, Clock clock) {
-    return new StoredModels(catalogue, store, transfers, clock);
+      Catalogue catalogue,
+      TensorStore store,
+      Transfers transfers,
+      Clock clock,
+      AthanorProperties properties) {
+    return new StoredModels(catalogue, store, transfers, clock, properties.models());
   }
 
   @Bean

@@ -2,6 +2,7 @@ package dev.athanor.service.config;
 
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.ops.plugin.Plugins;
+import dev.athanor.service.model.ModelFolder;
 import dev.athanor.service.replica.WeightLoader;
 import dev.athanor.service.security.SecurityMisconfigured;
 import java.util.Optional;
@@ -28,6 +29,7 @@ public record StartupFailure(String sentence, boolean misuse) {
             SecurityMisconfigured _,
             UnknownSettings.Found _,
             Plugins.Unusable _,
+            ModelFolder.Unusable _,
             WeightLoader.Unusable _ -> {
           return Optional.of(new StartupFailure(sentence, true));
         }

@@ -20,7 +20,8 @@ import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
-import dev.athanor.service.model.HeldBody;
+import dev.athanor.service.model.ExtentRanges;
+import dev.athanor.service.model.ModelUpload;
 import dev.athanor.service.model.StoredModel;
 import dev.athanor.service.model.StoredModels;
 import dev.athanor.service.run.IdempotentCalls;
@@ -37,6 +38,7 @@ import org.springframework.grpc.server.service.GrpcService;
 class ModelsService extends ModelsGrpc.ModelsImplBase {
 
   private static final String ONNX = "application/onnx";
+  private static final String ZIP = "application/zip";
 
   private final StoredModels models;
   private final OpRunner runner;
@@ -84,19 +86,26 @@ class ModelsService extends ModelsGrpc.ModelsImplBase {
   private StoredModel put(Upload<PutModelRequest, PutModelHeader> upload) {
     var context = GrpcCalls.context();
     var header = upload.header(context.deadline());
-    if (header.hasContentType() && !header.getContentType().equals(ONNX)) {
+    var type = header.hasContentType() ? header.getContentType() : ONNX;
+    if (!type.equals(ONNX) && !type.equals(ZIP)) {
       throw new Failure.Refused(
           Code.UNSUPPORTED_MEDIA_TYPE,
           "header.content_type",
-          "header.content_type is %s; it must be %s"
-              .formatted(Tensors.excerpt(header.getContentType()), ONNX));
+          "header.content_type is %s; it must be %s, or %s for a folder"
+              .formatted(Tensors.excerpt(type), ONNX, ZIP));
     }
     try (var memory = inline.open(GrpcCalls.account())) {
-      var file = HeldBody.read(upload, memory, settings.maxTensorBytes());
-      return models.put(header.getName(), file, context);
+      var body =
+          new ModelUpload(
+              upload, type.equals(ZIP), settings.maxTensorBytes(), extents(header));
+      return models.put(header.getName(), body, GrpcCalls.context(memory));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  private static ExtentRanges extents(PutModelHeader header) {
+    return header.hasExtents() ? ExtentRanges.parse(header.getExtents()) : ExtentRanges.ANY;
   }
 
   private static Model model(StoredModel stored) {

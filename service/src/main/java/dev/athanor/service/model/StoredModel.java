@@ -48,7 +48,7 @@ public final class StoredModel {
 
   private final String name;
   private final long version;
-  private final Instant created;
+  private final ModelStorage.Metadata metadata;
   private final ModelDefinition definition;
   private final Catalogue catalogue;
   private final TensorStore store;
@@ -60,20 +60,22 @@ public final class StoredModel {
   /** Graphs by what calls give and ask for, the one that was used last at the end. */
   private final Map<Key, Graph> graphs = new LinkedHashMap<>(MOST_GRAPHS, 0.75f, true);
 
+  private boolean isDeleted;
+
   /** What a graph is made for. */
   private record Key(Map<String, TensorType> types, Set<String> outputs) {}
 
   StoredModel(
       String name,
       long version,
-      Instant created,
+      ModelStorage.Metadata metadata,
       ModelDefinition definition,
       Catalogue catalogue,
       TensorStore store,
       Transfers transfers) {
     this.name = name;
     this.version = version;
-    this.created = created;
+    this.metadata = metadata;
     this.definition = definition;
     this.catalogue = catalogue;
     this.store = store;
@@ -89,11 +91,21 @@ public final class StoredModel {
   }
 
   public Instant created() {
-    return created;
+    return metadata.created();
+  }
+
+  /** Returns the extents that calls may choose. */
+  public ExtentRanges extents() {
+    return metadata.extents();
   }
 
   public ModelDefinition definition() {
     return definition;
+  }
+
+  /** Returns the size of the weights. */
+  public long bytes() {
+    return definition.weights().stream().mapToLong(weight -> weight.type().bytes()).sum();
   }
 
   /** Returns the scope of the weights, and of the caches of sessions. */
@@ -112,6 +124,45 @@ public final class StoredModel {
             .filter(weight -> weight.type().shape().elements() > MOST_FOLDED)
             .toList(),
         context);
+  }
+
+  /**
+   * Plans the graphs of the smallest and the largest inputs, if the extents have ranges.
+   *
+   * @param limit maximum number of bytes of an input
+   * @throws Failure.Refused if the model does not support them
+   */
+  synchronized void plan(long limit) {
+    extents().checkNames(definition.inputs());
+    if (!extents().ranges().isEmpty()) {
+      plan(extents().lowest(definition.inputs()), limit);
+      plan(extents().highest(definition.inputs()), limit);
+    }
+  }
+
+  private void plan(Map<String, TensorType> types, long limit) {
+    try {
+      for (var type : types.values()) {
+        requireSize(type, limit);
+      }
+      graph(new Key(types, Set.copyOf(definition.outputs())));
+    } catch (Failure.Refused e) {
+      throw new Failure.Refused(
+          e.code(), ExtentRanges.FIELD, "with the inputs %s: %s".formatted(types, e.getMessage()));
+    }
+  }
+
+  private static void requireSize(TensorType type, long limit) {
+    boolean fits;
+    try {
+      fits = type.bytes() <= limit;
+    } catch (ArithmeticException e) {
+      fits = false;
+    }
+    if (!fits) {
+      throw new Failure.Refused(
+          Code.TOO_LARGE, "an input has more than %d bytes, which is the limit".formatted(limit));
+    }
   }
 
   /** Makes weights resident that are not yet. */
@@ -145,11 +196,9 @@ public final class StoredModel {
     }
   }
 
-  /**
-   * Deletes the weights and all other tensors of the scope. A later call makes the weights resident
-   * again.
-   */
-  synchronized void unload(RequestContext context) {
+  /** Deletes all tensors of the scope. Runs that read them finish; later calls fail. */
+  synchronized void delete(RequestContext context) {
+    isDeleted = true;
     graphs.clear();
     handles.clear();
     store.of(context.tenant()).deleteScope(scope());
@@ -177,12 +226,18 @@ public final class StoredModel {
    *
    * @param given inputs by name
    * @param targets where outputs go, by name; all inline if empty
-   * @throws Failure.Refused if the inputs do not suit the model
+   * @throws Failure.Refused if the inputs do not suit the model; with {@code unknown-handle} if it
+   *     has been deleted
    */
   public synchronized ModelCall call(
       Map<String, Call.Input> given, Map<String, Target> targets, RequestContext context) {
+    if (isDeleted) {
+      throw new Failure.Refused(Code.UNKNOWN_HANDLE, "The %s has been deleted.".formatted(scope()));
+    }
     var asked = targets.isEmpty() ? Set.copyOf(definition.outputs()) : Set.copyOf(targets.keySet());
-    var graph = graph(new Key(types(given, context, store), asked));
+    var types = types(given, context, store);
+    extents().check(definition.inputs(), types);
+    var graph = graph(new Key(types, asked));
     if (graphs.size() > MOST_GRAPHS) {
       graphs.remove(graphs.keySet().iterator().next());
       deleteUnread(context);

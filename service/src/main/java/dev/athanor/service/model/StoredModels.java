@@ -2,11 +2,12 @@ package dev.athanor.service.model;
 
 import dev.athanor.models.ModelDefinition;
 import dev.athanor.models.ModelException;
-import dev.athanor.models.onnx.OnnxModel;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.model.ModelStorage.Metadata;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.Pipeline;
@@ -17,28 +18,44 @@ import dev.athanor.service.tensor.TensorStore;
 import dev.athanor.service.transfer.Transfers;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** The models of all tenants. */
+/**
+ * The models of all tenants. Where a model is named, {@code bert} is its default version and {@code
+ * bert@2} another one.
+ */
 public final class StoredModels {
+
+  private static final Logger LOG = LoggerFactory.getLogger(StoredModels.class);
 
   private static final Pattern FORM = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
 
   /** What {@code /v2/models/stats} names. */
   private static final String STATISTICS = "stats";
 
+  /** Between a name and a version. */
+  private static final char AT = '@';
+
   /** Maximum number of models of a tenant. */
   private static final int MOST_MODELS = 256;
+
+  private static final int LOCKS = 64;
 
   private static final Duration RETRY = Duration.ofSeconds(1);
 
@@ -46,43 +63,90 @@ public final class StoredModels {
   private final TensorStore store;
   private final Transfers transfers;
   private final InstantSource clock;
-  private final Map<Key, StoredModel> models = new ConcurrentHashMap<>();
-  private final AtomicLong versions = new AtomicLong();
+  private final ModelStorage storage;
+  private final int kept;
+  private final Map<ModelId, ModelVersions> models = new ConcurrentHashMap<>();
 
-  private record Key(Tenant tenant, String name) {}
+  /** Locks of changes; a model has one of them. */
+  private final List<ReentrantLock> locks =
+      Stream.generate(ReentrantLock::new).limit(LOCKS).toList();
 
+  /** A change of the versions of a model. */
+  private interface Change<T> {
+    T apply() throws IOException;
+  }
+
+  /**
+   * Creates the models, of which there are none before {@link #restore}.
+   *
+   * @throws RuntimeException if the folder of the settings cannot be used
+   */
   public StoredModels(
-      Catalogue catalogue, TensorStore store, Transfers transfers, InstantSource clock) {
+      Catalogue catalogue,
+      TensorStore store,
+      Transfers transfers,
+      InstantSource clock,
+      ModelSettings settings) {
     this.catalogue = catalogue;
     this.store = store;
     this.transfers = transfers;
     this.clock = clock;
+    storage =
+        settings.dir().isEmpty()
+            ? ModelStorage.IN_MEMORY
+            : new ModelFolder(Path.of(settings.dir()));
+    kept = settings.versions();
   }
 
-  /**
-   * Stores a model and makes its weights resident. It replaces the tenant's model with the same
-   * name.
-   *
-   * @param file an ONNX file
-   * @throws Failure.Refused if the file is not a model that the import supports
-   * @throws Failure if a quota or the memory does not suffice; nothing is stored then
-   */
-  public StoredModel put(String name, HeldBody file, RequestContext context) {
+  /** Loads the models that are kept in the folder of the settings. Logs those it cannot load. */
+  public void restore() {
     try {
-      return put(name, OnnxModel.read(file, file.bytes()), context);
-    } catch (ModelException e) {
-      throw StoredModel.refused(e);
+      storage.find().forEach(this::restore);
     } catch (IOException e) {
-      throw new UncheckedIOException(e); // the file is in memory
+      LOG.warn("Cannot read the folder of models: {}", e.toString());
     }
   }
 
-  /**
-   * Stores a model that has been read, as above.
-   *
-   * @throws Failure if a quota or the memory does not suffice; nothing is stored then
-   */
-  public StoredModel put(String name, ModelDefinition definition, RequestContext context) {
+  private void restore(ModelStorage.Found found) {
+    var id = found.id();
+    try {
+      checkName(id.name());
+      var model = model(id, found.version(), found.metadata(), definition(found.files()));
+      load(model, new RequestContext(id.tenant(), Deadline.none()));
+      models.merge(id, ModelVersions.of(model), (before, _) -> before.with(model));
+    } catch (RuntimeException | IOException e) { // other models load
+      LOG.warn(
+          "Cannot load version {} of the model {} of the tenant {}: {}",
+          found.version(),
+          id.name(),
+          id.tenant().name(),
+          e.getMessage());
+    }
+  }
+
+  private StoredModel model(
+      ModelId id, long version, Metadata metadata, ModelDefinition definition) {
+    return new StoredModel(id.name(), version, metadata, definition, catalogue, store, transfers);
+  }
+
+  private static void load(StoredModel model, RequestContext context) {
+    try {
+      model.load(context);
+    } catch (RuntimeException e) {
+      model.delete(context);
+      throw e;
+    }
+  }
+
+  private static ModelDefinition definition(ModelFiles files) throws IOException {
+    try {
+      return files.definition();
+    } catch (ModelException e) {
+      throw StoredModel.refused(e);
+    }
+  }
+
+  private void checkName(String name) {
     if (!FORM.matcher(name).matches()) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
@@ -97,78 +161,196 @@ public final class StoredModels {
           "the name \"%s\" is %s; choose another name"
               .formatted(name, name.equals(STATISTICS) ? "reserved" : "that of an op"));
     }
-    var key = new Key(context.tenant(), name);
-    if (!models.containsKey(key) && list(context.tenant()).size() >= MOST_MODELS) {
+  }
+
+  /** Changes the versions of a model while no other request does. */
+  private <T> T change(ModelId id, Change<T> change) {
+    var lock = locks.get(Math.floorMod(id.hashCode(), LOCKS));
+    lock.lock();
+    try {
+      return change.apply();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Stores a new version of a model, which becomes the default, and makes its weights resident. The
+   * oldest version is deleted if there are too many.
+   *
+   * @throws Failure.Refused if the files are not a model that is supported
+   * @throws Failure if a quota or the memory does not suffice; nothing is stored then
+   */
+  public StoredModel put(String name, ModelUpload upload, RequestContext context)
+      throws IOException {
+    checkName(name);
+    var id = new ModelId(context.tenant(), name);
+    checkCount(id);
+    try (var files = storage.receive(context.memory())) {
+      upload.read(files);
+      var definition = definition(files.files());
+      var metadata = new Metadata(clock.instant(), upload.extents());
+      return change(
+          id,
+          () -> {
+            checkCount(id);
+            var before = models.get(id);
+            long newest = Math.max(storage.newest(id), before == null ? 0 : before.all().lastKey());
+            var model = model(id, newest + 1, metadata, definition);
+            model.plan(upload.limit());
+            load(model, context);
+            try {
+              storage.store(id, model.version(), files, metadata);
+            } catch (IOException | RuntimeException e) {
+              model.delete(context);
+              throw e;
+            }
+            var after = before == null ? ModelVersions.of(model) : before.with(model);
+            models.put(id, after);
+            for (long old : after.beyond(kept)) {
+              delete(id, old, context);
+            }
+            return model;
+          });
+    }
+  }
+
+  private void checkCount(ModelId id) {
+    if (!models.containsKey(id) && list(id.tenant()).size() >= MOST_MODELS) {
       throw new Failure.Busy(
           Code.QUOTA_EXCEEDED,
           "Quota exceeded by another model: %d are stored, which is the limit. Delete models."
               .formatted(MOST_MODELS),
           RETRY);
     }
-    var model =
-        new StoredModel(
-            name,
-            versions.incrementAndGet(),
-            clock.instant(),
-            definition,
-            catalogue,
-            store,
-            transfers);
-    try {
-      model.load(context);
-    } catch (RuntimeException e) {
-      model.unload(context);
-      throw e;
-    }
-    var before = models.put(key, model);
-    if (before != null) {
-      before.unload(context);
-    }
-    return model;
+  }
+
+  /** Deletes one of several versions. */
+  private void delete(ModelId id, long version, RequestContext context) throws IOException {
+    var before = versions(id);
+    storage.delete(id, version);
+    models.put(id, before.without(version));
+    Objects.requireNonNull(before.all().get(version)).delete(context);
   }
 
   /**
-   * Returns a model of a tenant.
+   * Returns a version of a model.
    *
+   * @param name of a model, with {@code @} and a version for another than the default
    * @throws Failure.Refused with {@code not-found}
    */
   public StoredModel get(Tenant tenant, String name) {
-    return find(tenant, name)
+    var versions = versions(id(tenant, name));
+    int at = name.indexOf(AT);
+    return at < 0 ? versions.standard() : version(versions, name.substring(at + 1));
+  }
+
+  /**
+   * Returns a model of a tenant; empty if there is none with this name.
+   *
+   * @param version null or empty for that in the name, or the default
+   * @throws Failure.Refused with {@code not-found} if the model has no such version
+   */
+  public Optional<StoredModel> find(Tenant tenant, String name, @Nullable String version) {
+    boolean unspecified = version == null || version.isEmpty();
+    return models.containsKey(id(tenant, name))
+        ? Optional.of(get(tenant, unspecified ? name : name + AT + version))
+        : Optional.empty();
+  }
+
+  private static ModelId id(Tenant tenant, String name) {
+    int at = name.indexOf(AT);
+    return new ModelId(tenant, at < 0 ? name : name.substring(0, at));
+  }
+
+  private ModelVersions versions(ModelId id) {
+    var versions = models.get(id);
+    if (versions == null) {
+      throw new Failure.Refused(
+          Code.NOT_FOUND,
+          "There is no model \"%s\". GET /models lists all models."
+              .formatted(Tensors.excerpt(id.name())));
+    }
+    return versions;
+  }
+
+  private static StoredModel version(ModelVersions versions, String version) {
+    return versions.all().values().stream()
+        .filter(model -> Long.toString(model.version()).equals(version))
+        .findFirst()
         .orElseThrow(() ->
             new Failure.Refused(
                 Code.NOT_FOUND,
-                "There is no model \"%s\". GET /models lists all models."
-                    .formatted(Tensors.excerpt(name))));
+                "The model \"%s\" has no version %s; its versions are %s."
+                    .formatted(
+                        versions.standard().name(),
+                        Tensors.excerpt(version),
+                        versions.all().keySet())));
   }
 
-  /** Returns a model of a tenant; empty if there is none with this name. */
-  public Optional<StoredModel> find(Tenant tenant, String name) {
-    return Optional.ofNullable(models.get(new Key(tenant, name)));
-  }
-
-  /** Returns whether a model has neither been deleted nor replaced. */
+  /** Returns whether a version of a model has not been deleted. */
   public boolean isStored(Tenant tenant, StoredModel model) {
-    return models.get(new Key(tenant, model.name())) == model;
+    var versions = models.get(new ModelId(tenant, model.name()));
+    return versions != null && versions.all().get(model.version()) == model;
   }
 
-  /** Returns the models of a tenant by name. */
+  /** Returns the versions of a model, in order; none if it has just been deleted. */
+  public List<Long> versions(Tenant tenant, String name) {
+    var versions = models.get(new ModelId(tenant, name));
+    return versions == null ? List.of() : List.copyOf(versions.all().keySet());
+  }
+
+  /** Returns the default versions of a tenant's models by name. */
   public List<StoredModel> list(Tenant tenant) {
     return models.entrySet().stream()
-        .filter(entry -> entry.getKey().tenant.equals(tenant))
-        .map(Map.Entry::getValue)
+        .filter(entry -> entry.getKey().tenant().equals(tenant))
+        .map(entry -> entry.getValue().standard())
         .sorted(Comparator.comparing(StoredModel::name))
         .toList();
   }
 
   /**
-   * Deletes a model and its weights.
+   * Makes another version the default.
    *
    * @throws Failure.Refused with {@code not-found}
    */
+  public StoredModel setDefault(String name, long version, RequestContext context) {
+    var id = new ModelId(context.tenant(), name);
+    return change(
+        id,
+        () -> {
+          var versions = versions(id);
+          var model = version(versions, Long.toString(version));
+          storage.setDefault(id, version);
+          models.put(id, versions.withDefault(version));
+          return model;
+        });
+  }
+
+  /**
+   * Deletes a model and its weights. Runs that have begun finish.
+   *
+   * @param name of a model to delete all versions, or of one version
+   * @throws Failure.Refused with {@code not-found}
+   */
   public void delete(String name, RequestContext context) {
-    var model = get(context.tenant(), name);
-    models.remove(new Key(context.tenant(), name), model);
-    model.unload(context);
+    var id = id(context.tenant(), name);
+    change(
+        id,
+        () -> {
+          var model = get(context.tenant(), name);
+          var versions = versions(id);
+          if (name.indexOf(AT) >= 0 && versions.all().size() > 1) {
+            delete(id, model.version(), context);
+          } else {
+            storage.delete(id);
+            models.remove(id);
+            versions.all().values().forEach(each -> each.delete(context));
+          }
+          return model;
+        });
   }
 
   /**
@@ -222,7 +404,8 @@ public final class StoredModels {
       }
       // a weight may have been deleted, lost with a device, or replaced together with the model
       model.forgetMissing(context);
-      return startOnce(get(context.tenant(), model.name()), inputs, targets, context, runner);
+      var now = isStored(context.tenant(), model) ? model : get(context.tenant(), model.name());
+      return startOnce(now, inputs, targets, context, runner);
     }
   }
 

@@ -111,27 +111,25 @@ public final class Models {
    * @throws Failure.Refused with {@code unknown-op} if the model or the version does not exist
    */
   public ServedModel find(Tenant tenant, String name, @Nullable String modelVersion) {
-    var model =
-        find(tenant, name)
-            .orElseThrow(() ->
-                new Failure.Refused(
-                    Code.UNKNOWN_OP,
-                    "Unknown model \"%s\". GET /v2/models lists all models."
-                        .formatted(Tensors.excerpt(name))));
-    if (modelVersion != null && !modelVersion.isEmpty() && !modelVersion.equals(model.version())) {
-      throw new Failure.Refused(
-          Code.UNKNOWN_OP,
-          "%s has no version \"%s\"; its only version is %s"
-              .formatted(name, Tensors.excerpt(modelVersion), model.version()));
+    var op = catalogue.find(name);
+    if (op.isPresent()) {
+      var model = new OpModel(op.get());
+      if (modelVersion != null && !modelVersion.isEmpty() && !modelVersion.equals(model.version())) {
+        throw new Failure.Refused(
+            Code.UNKNOWN_OP,
+            "%s has no version \"%s\"; its only version is %s"
+                .formatted(name, Tensors.excerpt(modelVersion), model.version()));
+      }
+      return model;
     }
-    return model;
-  }
-
-  private Optional<ServedModel> find(Tenant tenant, String name) {
-    return catalogue
-        .find(name)
-        .<ServedModel>map(OpModel::new)
-        .or(() -> stored.find(tenant, name).map(model -> new TenantModel(model, stored)));
+    return stored
+        .find(tenant, name, modelVersion)
+        .map(model -> new TenantModel(model, stored))
+        .orElseThrow(() ->
+            new Failure.Refused(
+                Code.UNKNOWN_OP,
+                "Unknown model \"%s\". GET /v2/models lists all models."
+                    .formatted(Tensors.excerpt(name))));
   }
 
   /**
@@ -139,7 +137,10 @@ public final class Models {
    * cannot create metrics.
    */
   public String label(Tenant tenant, String name) {
-    return find(tenant, name).map(ServedModel::label).orElse("unknown");
+    if (catalogue.find(name).isPresent()) {
+      return name;
+    }
+    return stored.find(tenant, name, null).isPresent() ? OpRunner.PIPELINE : "unknown";
   }
 
   /**

@@ -2,6 +2,7 @@ package dev.athanor.service.rest;
 
 import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.InlineMemory;
@@ -11,7 +12,8 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.http.HttpRequests;
 import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.metrics.Metrics;
-import dev.athanor.service.model.HeldBody;
+import dev.athanor.service.model.ExtentRanges;
+import dev.athanor.service.model.ModelUpload;
 import dev.athanor.service.model.StoredModel;
 import dev.athanor.service.model.StoredModels;
 import dev.athanor.service.rest.tensors.Media;
@@ -26,6 +28,7 @@ import java.io.IOException;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.springframework.http.HttpStatus;
 import org.springframework.web.bind.annotation.DeleteMapping;
@@ -35,13 +38,16 @@ import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.PutMapping;
 import org.springframework.web.bind.annotation.ResponseStatus;
 import org.springframework.web.bind.annotation.RestController;
+import tools.jackson.core.JsonParser;
 
-/** Stores ONNX models and runs them. */
+/** Stores models and runs them. */
 @RestController
 class StoredModelController {
 
   private static final String ONNX = "application/onnx";
+  private static final String ZIP = "application/zip";
   private static final List<String> KEYS = List.of("inputs", "outputs", "session");
+  private static final String VERSION = "version";
 
   private final StoredModels models;
   private final Sessions sessions;
@@ -68,50 +74,67 @@ class StoredModelController {
     this.inline = inline;
   }
 
-  /** A model in answers. */
-  record View(String name, long version, String created, List<Input> inputs, List<String> outputs) {
+  /** A version of a model in answers. */
+  record View(
+      String name,
+      long version,
+      List<Long> versions,
+      String created,
+      List<Input> inputs,
+      List<String> outputs,
+      Map<String, ExtentRanges.Range> extents,
+      long bytes) {
 
     /** An input; extents are numbers, or names of extents that calls choose. */
     record Input(String name, String dtype, List<String> shape) {}
+  }
 
-    static View of(StoredModel stored) {
-      return new View(
-          stored.name(),
-          stored.version(),
-          stored.created().toString(),
-          stored.definition().inputs().stream()
-              .map(input -> new Input(input.name(), input.dtype().text(), input.extents()))
-              .toList(),
-          stored.definition().outputs());
-    }
+  private View view(StoredModel stored, HttpServletRequest request) {
+    return new View(
+        stored.name(),
+        stored.version(),
+        models.versions(HttpRequests.tenant(request), stored.name()),
+        stored.created().toString(),
+        stored.definition().inputs().stream()
+            .map(input -> new View.Input(input.name(), input.dtype().text(), input.extents()))
+            .toList(),
+        stored.definition().outputs(),
+        stored.extents().ranges(),
+        stored.bytes());
   }
 
   @PutMapping("/models/{name}")
   void put(
       @PathVariable("name") String name, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    requireOnnx(request);
+    boolean isZip = isZip(request);
     Media.ofAnswer(request, Media.JSON);
-    HttpRequests.checkQuery(request, List.of());
+    HttpRequests.checkQuery(request, List.of(ExtentRanges.FIELD));
+    var ranges = request.getParameter(ExtentRanges.FIELD);
+    var extents = ranges == null ? ExtentRanges.ANY : ExtentRanges.parse(ranges);
+    long limit = settings.maxBodyBytes();
     StoredModel stored;
     try (var memory = inline.open(HttpRequests.account(request));
-        var body = HttpRequests.body(request, settings.maxBodyBytes())) {
-      stored = models.put(name, HeldBody.read(body, memory), HttpRequests.context(request));
+        var body = HttpRequests.body(request, limit)) {
+      var upload = new ModelUpload(body, isZip, limit, extents);
+      stored = models.put(name, upload, HttpRequests.context(request, memory));
     }
     response.setStatus(HttpServletResponse.SC_CREATED);
     response.setHeader("Location", "/models/" + name);
-    answer(View.of(stored), response);
+    answer(view(stored, request), response);
   }
 
-  private static void requireOnnx(HttpServletRequest request) {
+  private static boolean isZip(HttpServletRequest request) {
     var given = request.getContentType();
-    if (given == null || !given.strip().equalsIgnoreCase(ONNX)) {
+    var type = given == null ? "missing" : given.strip().toLowerCase(Locale.ROOT);
+    if (!type.equals(ONNX) && !type.equals(ZIP)) {
       throw new Failure.Refused(
           Code.UNSUPPORTED_MEDIA_TYPE,
           "Content-Type",
-          "Content-Type is %s; it must be %s"
-              .formatted(given == null ? "missing" : Tensors.excerpt(given), ONNX));
+          "Content-Type is %s; it must be %s, or %s for a folder"
+              .formatted(Tensors.excerpt(type), ONNX, ZIP));
     }
+    return type.equals(ZIP);
   }
 
   @GetMapping("/models")
@@ -119,7 +142,7 @@ class StoredModelController {
     Media.ofAnswer(request, Media.JSON);
     HttpRequests.checkQuery(request, List.of());
     var stored = models.list(HttpRequests.tenant(request));
-    answer(Map.of("models", stored.stream().map(View::of).toList()), response);
+    answer(Map.of("models", stored.stream().map(each -> view(each, request)).toList()), response);
   }
 
   @GetMapping("/models/{name}")
@@ -128,14 +151,51 @@ class StoredModelController {
       throws IOException {
     Media.ofAnswer(request, Media.JSON);
     HttpRequests.checkQuery(request, List.of());
-    answer(View.of(models.get(HttpRequests.tenant(request), name)), response);
+    answer(view(models.get(HttpRequests.tenant(request), name), request), response);
+  }
+
+  @PutMapping("/models/{name}/default")
+  void setDefault(
+      @PathVariable("name") String name, HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
+    Media.ofBody(request, Media.JSON);
+    Media.ofAnswer(request, Media.JSON);
+    HttpRequests.checkQuery(request, List.of());
+    var stored =
+        models.setDefault(
+            name,
+            Json.read(
+                HttpRequests.body(request, settings.maxBodyBytes()),
+                StoredModelController::version),
+            HttpRequests.context(request));
+    answer(view(stored, request), response);
+  }
+
+  private static long version(JsonParser parser) {
+    var version = new Long[1];
+    RequestJson.members(
+        parser,
+        "body",
+        Code.MALFORMED_BODY,
+        key -> {
+          if (!key.equals(VERSION)) {
+            throw Json.unknown("", key, List.of(VERSION));
+          }
+          version[0] = TensorJson.integer(parser, VERSION, 1);
+        });
+    if (version[0] == null) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE, VERSION, "version is missing; it must be a version of the model");
+    }
+    return version[0];
   }
 
   @DeleteMapping("/models/{name}")
   @ResponseStatus(HttpStatus.NO_CONTENT)
   void delete(@PathVariable("name") String name, HttpServletRequest request) {
-    HttpRequests.checkQuery(request, List.of());
-    models.delete(name, HttpRequests.context(request));
+    HttpRequests.checkQuery(request, List.of(VERSION));
+    long version = HttpRequests.number(request, VERSION, 1, Long.MAX_VALUE, 0);
+    models.delete(version == 0 ? name : name + "@" + version, HttpRequests.context(request));
   }
 
   @PostMapping("/models/{name}/run")

@@ -44,6 +44,7 @@ public final class Rules {
           needs(Scope.TENSORS_READ, "GET /models"),
           needs(Scope.TENSORS_READ, "GET /models/{name}"),
           needs(Scope.TENSORS_WRITE, "PUT /models/{name}"),
+          needs(Scope.TENSORS_WRITE, "PUT /models/{name}/default"),
           needs(Scope.TENSORS_WRITE, "DELETE /models/{name}"),
           needs(Scope.OPS_RUN, "POST /models/{name}/run"),
           needs(Scope.OPS_RUN, "POST /models/{name}/generate"),

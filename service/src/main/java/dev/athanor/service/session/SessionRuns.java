@@ -66,12 +66,6 @@ public final class SessionRuns {
     session.enter();
     try {
       return advance(session, given, targets, context);
-    } catch (Failure.Refused e) {
-      if (e.code() != Code.UNKNOWN_HANDLE || !models.isStored(session.tenant(), session.model())) {
-        throw e;
-      }
-      session.model().forgetMissing(context); // a weight may have been deleted
-      return advance(session, given, targets, context);
     } finally {
       sessions.leave(session);
     }
@@ -113,7 +107,7 @@ public final class SessionRuns {
       inputs.put(state.input(), new Call.Input.Resident(tensor.handle()));
       asked.put(state.output(), kept(session, state));
     });
-    var result = model.run(inputs, asked, context, runner::run);
+    var result = models.run(model, inputs, asked, context, runner::run);
     session.advance(positions);
     before.forEach((state, tensor) -> {
       session.carry(state, made(result, state.output()));

@@ -7,6 +7,7 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import java.lang.foreign.MemorySegment;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 
@@ -43,6 +44,18 @@ public final class TensorProtos {
    * @throws ModelException.Malformed if there are too few or too many elements
    */
   public static HostTensor read(TensorProto tensor) {
+    return read(tensor, Map.of());
+  }
+
+  /**
+   * Reads a tensor. Its elements are in the message, or in another file of the model's folder; they
+   * are not copied if they are bytes.
+   *
+   * @param folder the files of the folder by their paths
+   * @throws ModelException.Malformed if there are too few or too many elements, or the other file
+   *     does not have them
+   */
+  public static HostTensor read(TensorProto tensor, Map<String, MemorySegment> folder) {
     var name = "tensor \"%s\"".formatted(tensor.getName());
     var dtype =
         dtype(tensor.getDataType())
@@ -63,11 +76,48 @@ public final class TensorProtos {
       throw new ModelException.Malformed(
           "%s has the shape %s, which is too large".formatted(name, tensor.getDimsList()));
     }
+    if (tensor.getDataLocation() == TensorProto.DataLocation.EXTERNAL) {
+      return external(name, tensor, type, folder);
+    }
     if (tensor.hasRawData()) {
       requireSize(name, type, tensor.getRawData().size(), type.bytes(), "bytes");
-      return new HostTensor(type, MemorySegment.ofArray(tensor.getRawData().toByteArray()));
+      return new HostTensor(
+          type, MemorySegment.ofBuffer(tensor.getRawData().asReadOnlyByteBuffer()));
     }
     return numbers(name, tensor, type);
+  }
+
+  private static HostTensor external(
+      String name, TensorProto tensor, TensorType type, Map<String, MemorySegment> folder) {
+    var where = new HashMap<String, String>();
+    tensor.getExternalDataList().forEach(each -> where.put(each.getKey(), each.getValue()));
+    var location = where.getOrDefault("location", "");
+    var file = folder.get(location.startsWith("./") ? location.substring(2) : location);
+    if (file == null) {
+      throw new ModelException.Malformed(
+          "%s is stored in the file \"%s\", which the model's folder does not have; store the folder as a zip"
+              .formatted(name, location));
+    }
+    long length = number(name, where, "length", type.bytes());
+    requireSize(name, type, length, type.bytes(), "bytes");
+    long offset = number(name, where, "offset", 0);
+    if (offset > file.byteSize() - length) {
+      throw new ModelException.Malformed(
+          "%s has %d bytes from byte %d of \"%s\", which ends after %d bytes"
+              .formatted(name, length, offset, location, file.byteSize()));
+    }
+    return new HostTensor(type, file.asSlice(offset, length));
+  }
+
+  private static long number(
+      String name, Map<String, String> where, String key, long defaultValue) {
+    var text = where.get(key);
+    if (text != null && !text.matches("\\d{1,18}")) {
+      throw new ModelException.Malformed(
+          "%s has the %s \"%s\" in its file; it must be a number of bytes"
+              .formatted(name, key, text));
+    }
+    return text == null ? defaultValue : Long.parseLong(text);
   }
 
   private static HostTensor numbers(String name, TensorProto tensor, TensorType type) {

@@ -11,6 +11,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -35,6 +36,7 @@ public final class Node {
   private final NodeProto proto;
   private final List<@Nullable Value> inputs;
   private final long opset;
+  private final Map<String, MemorySegment> folder;
   private final Map<String, AttributeProto> attributes = new HashMap<>();
 
   /**
@@ -42,13 +44,19 @@ public final class Node {
    *
    * @param inputs null for those that are omitted
    * @param opset the version of the operator set
+   * @param folder the files of the model's folder by their paths
    */
   public Node(
-      GraphBuilder graph, NodeProto proto, List<? extends @Nullable Value> inputs, long opset) {
+      GraphBuilder graph,
+      NodeProto proto,
+      List<? extends @Nullable Value> inputs,
+      long opset,
+      Map<String, MemorySegment> folder) {
     this.graph = graph;
     this.proto = proto;
     this.inputs = Collections.unmodifiableList(new ArrayList<>(inputs));
     this.opset = opset;
+    this.folder = folder;
     proto.getAttributeList().forEach(each -> attributes.put(each.getName(), each));
   }
 
@@ -116,7 +124,8 @@ public final class Node {
   }
 
   public Optional<HostTensor> tensor(String name) {
-    return Optional.ofNullable(attributes.get(name)).map(given -> TensorProtos.read(given.getT()));
+    return Optional.ofNullable(attributes.get(name))
+        .map(given -> TensorProtos.read(given.getT(), folder));
   }
 
   /** Returns the dtype that an attribute names by its number. */
