@@ -8,6 +8,7 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Elements;
+import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call;
@@ -15,6 +16,7 @@ import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.Pipeline;
 import dev.athanor.service.run.Result;
 import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
@@ -26,6 +28,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -243,6 +246,7 @@ public final class StoredModel {
       deleteUnread(context);
     }
     load(graph.weights().values(), context);
+    var named = namedAsOutputs(graph);
     var inputs = new LinkedHashMap<String, Call.Input>();
     var steps = new ArrayList<Pipeline.Step>();
     for (var step : graph.steps()) {
@@ -257,35 +261,44 @@ public final class StoredModel {
             }
             from.put(
                 input,
-                weight == null ? source.name() : Objects.requireNonNull(handles.get(weight)));
+                weight == null
+                    ? named.getOrDefault(source.name(), source.name())
+                    : Objects.requireNonNull(handles.get(weight)));
             views.put(input, new Call.View(source.shape().extents(), null, null));
           });
       var op = catalogue.find(step.op()).orElseThrow();
-      steps.add(new Pipeline.Step(op, from, views, step.attributes(), step.outputs()));
+      var produced = new LinkedHashMap<>(step.outputs());
+      produced.replaceAll((_, name) -> named.getOrDefault(name, name));
+      steps.add(new Pipeline.Step(op, from, views, step.attributes(), produced));
     }
     var outputs = new LinkedHashMap<String, Target>();
+    var results = new LinkedHashMap<String, Graph.Output>();
     graph
         .outputs()
-        .forEach((output, where) ->
-            outputs.put(where.step(), targets.getOrDefault(output, Target.INLINE)));
-    return new ModelCall(new Pipeline(inputs, steps, outputs, context), graph.outputs());
+        .forEach((output, where) -> {
+          var name = named.getOrDefault(where.step(), where.step());
+          outputs.put(name, targets.getOrDefault(output, Target.INLINE));
+          results.put(output, new Graph.Output(name, where.type()));
+        });
+    return new ModelCall(new Pipeline(inputs, steps, outputs, context), results);
   }
 
   /**
-   * Runs the model.
-   *
-   * @param inputs inputs by name
-   * @param targets where outputs go, by name; all inline if empty
-   * @param runner runs the pipeline of the call
-   * @throws Failure if the inputs do not suit the model, or the run fails
+   * Returns the names of the model's outputs by those that steps have, so that errors name them.
+   * Names that are taken or do not suit a pipeline are left out.
    */
-  public Result run(
-      Map<String, Call.Input> inputs,
-      Map<String, Target> targets,
-      RequestContext context,
-      Function<Pipeline, Result> runner) {
-    var call = call(inputs, targets, context);
-    return call.named(runner.apply(call.pipeline()));
+  private static Map<String, String> namedAsOutputs(Graph graph) {
+    var taken = new HashSet<>(graph.inputs().keySet());
+    graph.steps().forEach(step -> taken.addAll(step.outputs().values()));
+    var named = new HashMap<String, String>();
+    graph
+        .outputs()
+        .forEach((output, where) -> {
+          if (!taken.contains(output) && Tensors.isLabel(output) && !Handles.isHandle(output)) {
+            named.put(where.step(), output);
+          }
+        });
+    return named;
   }
 
   private Graph graph(Key key) {

@@ -367,7 +367,24 @@ public final class StoredModels {
       Map<String, Target> targets,
       RequestContext context,
       Function<Pipeline, Result> runner) {
-    var model = get(context.tenant(), name);
+    return run(
+        checked(get(context.tenant(), name), targets), inputs, targets, context, runner);
+  }
+
+  /**
+   * Runs a model, also with the states of a session.
+   *
+   * @param inputs inputs and states by name
+   * @param targets where outputs and states go, by name
+   * @param runner runs the pipeline of the call
+   * @throws Failure if the inputs do not suit the model, or the run fails
+   */
+  public Result run(
+      StoredModel model,
+      Map<String, Call.Input> inputs,
+      Map<String, Target> targets,
+      RequestContext context,
+      Function<Pipeline, Result> runner) {
     return start(
             model,
             inputs,
@@ -395,7 +412,6 @@ public final class StoredModels {
       Map<String, Target> targets,
       RequestContext context,
       Function<Pipeline, Supplier<Result>> runner) {
-    requireOutputs(model, targets);
     try {
       return startOnce(model, inputs, targets, context, runner);
     } catch (Failure.Refused e) {
@@ -410,11 +426,11 @@ public final class StoredModels {
   }
 
   /**
-   * Checks the names of outputs.
+   * Returns a model if it has all outputs that are asked for.
    *
-   * @throws Failure.Refused if the model has no such output
+   * @throws Failure.Refused if it does not
    */
-  public static void requireOutputs(StoredModel model, Map<String, Target> targets) {
+  public static StoredModel checked(StoredModel model, Map<String, Target> targets) {
     for (var output : targets.keySet()) {
       if (!model.definition().outputs().contains(output)) {
         throw new Failure.Refused(
@@ -425,6 +441,7 @@ public final class StoredModels {
                     Tensors.excerpt(output), String.join(", ", model.definition().outputs())));
       }
     }
+    return model;
   }
 
   private static Supplier<Result> startOnce(

@@ -102,8 +102,13 @@ record TenantModel(StoredModel model, StoredModels models) implements ServedMode
 
   @Override
   public Supplier<Result> start(Arguments arguments, OpRunner runner) {
+    var targets = targets(arguments);
     return models.start(
-        model, arguments.inputs(), targets(arguments), arguments.context(), runner::start);
+        StoredModels.checked(model, targets),
+        arguments.inputs(),
+        targets,
+        arguments.context(),
+        runner::start);
   }
 
   private Map<String, Target> targets(Arguments arguments) {

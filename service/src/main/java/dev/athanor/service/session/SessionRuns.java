@@ -58,8 +58,7 @@ public final class SessionRuns {
       Map<String, Call.Input> given,
       Map<String, Target> targets,
       RequestContext context) {
-    StoredModels.requireOutputs(session.model(), targets);
-    for (var state : session.model().definition().states()) {
+    for (var state : StoredModels.checked(session.model(), targets).definition().states()) {
       refuseState(given, "inputs." + state.input(), state.input());
       refuseState(targets, "outputs." + state.output(), state.output());
     }

@@ -129,6 +129,19 @@ class StoredModelsTest {
     given().delete("/tensors/" + handle).then().statusCode(204);
   }
 
+  @Test
+  void errorsNameTheModelsOutputs() {
+    put("adder", model(adding(1))).then().statusCode(201);
+    String handle =
+        run("adder", 2, "\"y\": {\"as\": \"handle\"}").then().extract().path("outputs.y.handle");
+    problem(
+        run("adder", 1, "\"t\": {\"into\": \"%s\"}".formatted(handle)),
+        400,
+        "shape-mismatch",
+        "outputs.t.into has type f32[2, 12], but output \"t\" has type f32[12, 1]; they must be equal");
+    given().delete("/tensors/" + handle).then().statusCode(204);
+  }
+
   /** Weights that someone deleted, or that were lost with a device, are loaded again. */
   @Test
   void loadsItsWeightsAgain() {
