@@ -2,10 +2,10 @@ package dev.athanor.models.fusion;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.models.References;
 import dev.athanor.models.graph.Graph;
 import dev.athanor.models.graph.Graph.Step;
 import dev.athanor.models.graph.GraphBuilder;
-import dev.athanor.models.References;
 import dev.athanor.models.graph.Value;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;

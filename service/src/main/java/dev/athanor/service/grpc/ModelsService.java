@@ -96,8 +96,7 @@ class ModelsService extends ModelsGrpc.ModelsImplBase {
     }
     try (var memory = inline.open(GrpcCalls.account())) {
       var body =
-          new ModelUpload(
-              upload, type.equals(ZIP), settings.maxTensorBytes(), extents(header));
+          new ModelUpload(upload, type.equals(ZIP), settings.maxTensorBytes(), extents(header));
       return models.put(header.getName(), body, GrpcCalls.context(memory));
     } catch (IOException e) {
       throw new UncheckedIOException(e);

@@ -2,8 +2,6 @@ package dev.athanor.service.model;
 
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.HostAllocator;
-import dev.athanor.service.failure.Failure;
-import dev.athanor.service.failure.Failure.Code;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

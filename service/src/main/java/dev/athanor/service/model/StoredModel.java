@@ -14,7 +14,6 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.Pipeline;
-import dev.athanor.service.run.Result;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.TenantTensors;
@@ -34,7 +33,6 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -24,8 +24,8 @@ import java.time.InstantSource;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
@@ -367,8 +367,7 @@ public final class StoredModels {
       Map<String, Target> targets,
       RequestContext context,
       Function<Pipeline, Result> runner) {
-    return run(
-        checked(get(context.tenant(), name), targets), inputs, targets, context, runner);
+    return run(checked(get(context.tenant(), name), targets), inputs, targets, context, runner);
   }
 
   /**

@@ -16,7 +16,6 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.WeakHashMap;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
@@ -114,13 +113,12 @@ public final class Models {
     var op = catalogue.find(name);
     if (op.isPresent()) {
       var model = new OpModel(op.get());
-      if (modelVersion != null && !modelVersion.isEmpty() && !modelVersion.equals(model.version())) {
-        throw new Failure.Refused(
-            Code.UNKNOWN_OP,
-            "%s has no version \"%s\"; its only version is %s"
-                .formatted(name, Tensors.excerpt(modelVersion), model.version()));
-      }
+      requireVersion(name, modelVersion, List.of(model.version()));
       return model;
+    }
+    var known = stored.versions(tenant, name).stream().map(String::valueOf).toList();
+    if (!known.isEmpty()) {
+      requireVersion(name, modelVersion, known);
     }
     return stored
         .find(tenant, name, modelVersion)
@@ -130,6 +128,21 @@ public final class Models {
                 Code.UNKNOWN_OP,
                 "Unknown model \"%s\". GET /v2/models lists all models."
                     .formatted(Tensors.excerpt(name))));
+  }
+
+  private static void requireVersion(
+      String name, @Nullable String modelVersion, List<String> known) {
+    if (modelVersion != null && !modelVersion.isEmpty() && !known.contains(modelVersion)) {
+      throw new Failure.Refused(
+          Code.UNKNOWN_OP,
+          "%s has no version \"%s\"; %s"
+              .formatted(
+                  name,
+                  Tensors.excerpt(modelVersion),
+                  known.size() == 1
+                      ? "its only version is " + known.getFirst()
+                      : "its versions are " + String.join(", ", known)));
+    }
   }
 
   /**

@@ -7,6 +7,7 @@ import dev.athanor.models.onnx.proto.NodeProto;
 import dev.athanor.models.onnx.proto.OperatorSetIdProto;
 import dev.athanor.models.onnx.proto.TensorProto;
 import dev.athanor.models.onnx.proto.TensorShapeProto;
+import dev.athanor.models.onnx.proto.TensorShapeProto.Dimension;
 import dev.athanor.models.onnx.proto.TypeProto;
 import dev.athanor.models.onnx.proto.ValueInfoProto;
 import java.util.Arrays;
@@ -39,10 +40,19 @@ public final class SmallModels {
 
   /** Returns a float matrix with a number of rows that calls choose. */
   public static ValueInfoProto matrix(String name, String rows, long columns) {
+    return matrix(name, rows, Dimension.newBuilder().setDimValue(columns));
+  }
+
+  /** An f32 matrix whose rows and columns calls choose. */
+  public static ValueInfoProto matrix(String name, String rows, String columns) {
+    return matrix(name, rows, Dimension.newBuilder().setDimParam(columns));
+  }
+
+  private static ValueInfoProto matrix(String name, String rows, Dimension.Builder columns) {
     var shape =
         TensorShapeProto.newBuilder()
-            .addDim(TensorShapeProto.Dimension.newBuilder().setDimParam(rows))
-            .addDim(TensorShapeProto.Dimension.newBuilder().setDimValue(columns));
+            .addDim(Dimension.newBuilder().setDimParam(rows))
+            .addDim(columns);
     var type = TypeProto.Tensor.newBuilder().setElemType(1).setShape(shape);
     return ValueInfoProto.newBuilder()
         .setName(name)

@@ -6,17 +6,15 @@ import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.hasSize;
 
-import dev.athanor.models.checkpoint.Checkpoints;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.service.AthanorApplication;
 import dev.athanor.service.codec.Safetensors;
-import dev.athanor.service.model.StoredModels;
-import dev.athanor.service.stream.RequestContext;
 import dev.athanor.testing.CheckpointFiles;
 import io.restassured.RestAssured;
 import io.restassured.response.Response;
 import io.restassured.response.ValidatableResponse;
 import io.restassured.specification.RequestSpecification;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -26,10 +24,11 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 import tools.jackson.databind.json.JsonMapper;
@@ -49,7 +48,6 @@ class SessionsTest {
   private static final String SESSIONS = PATH + "/sessions";
 
   @LocalServerPort int port;
-  @Autowired StoredModels models;
 
   private RequestSpecification given() {
     return RestAssured.given().spec(OpenApiFilter.client(port));
@@ -64,8 +62,23 @@ class SessionsTest {
   void store() throws IOException {
     Map<String, Object> config = JSON.readValue(FILES.get("config.json"), Map.class);
     config.put("max_position_embeddings", 128);
-    var definition = Checkpoints.read(config, tensors("model.safetensors"));
-    models.put("llama", definition, RequestContext.OWN);
+    var body = new ByteArrayOutputStream();
+    try (var zip = new ZipOutputStream(body)) {
+      add(zip, "config.json", JSON.writeValueAsBytes(config));
+      add(zip, "model.safetensors", Objects.requireNonNull(FILES.get("model.safetensors")));
+    }
+    given()
+        .contentType("application/zip")
+        .body(body.toByteArray())
+        .put(PATH)
+        .then()
+        .statusCode(201);
+  }
+
+  private static void add(ZipOutputStream zip, String name, byte[] content) throws IOException {
+    zip.putNextEntry(new ZipEntry(name));
+    zip.write(content);
+    zip.closeEntry();
   }
 
   @AfterEach

@@ -4,8 +4,8 @@ import static org.hamcrest.Matchers.contains;
 import static org.hamcrest.Matchers.equalTo;
 
 import dev.athanor.service.AthanorApplication;
-import dev.athanor.testing.TestTier;
 import dev.athanor.service.model.SmallModels;
+import dev.athanor.testing.TestTier;
 import io.restassured.RestAssured;
 import io.restassured.specification.RequestSpecification;
 import java.nio.file.Path;

@@ -102,7 +102,11 @@ class StoredModelVersionsTest {
   void keepsTheNewestVersionsAndGoesBackToAnEarlierOne() {
     put("adder", 1).then().statusCode(201).body("version", equalTo(1)).body("bytes", equalTo(48));
     put("adder", 2).then().statusCode(201).body("version", equalTo(2));
-    given().get("/models/adder").then().body("version", equalTo(2)).body("versions", contains(1, 2));
+    given()
+        .get("/models/adder")
+        .then()
+        .body("version", equalTo(2))
+        .body("versions", contains(1, 2));
     given().get("/models/adder@1").then().body("version", equalTo(1));
     assertWeight("adder", 2);
     assertWeight("adder@1", 1);
@@ -113,7 +117,8 @@ class StoredModelVersionsTest {
 
     put("adder", 3).then().statusCode(201).body("versions", contains(2, 3));
     assertWeight("adder", 3);
-    assertThat(scopes()).containsExactlyInAnyOrder("model add, version 2", "model add, version 3");
+    assertThat(scopes())
+        .containsExactlyInAnyOrder("model adder, version 2", "model adder, version 3");
     problem(
         run("adder@1", 1),
         404,
@@ -127,7 +132,7 @@ class StoredModelVersionsTest {
     put("adder", 2).then().statusCode(201);
     given().delete("/models/adder?version=2").then().statusCode(204);
     assertWeight("adder", 1);
-    assertThat(scopes()).containsExactly("model add, version 1");
+    assertThat(scopes()).containsExactly("model adder, version 1");
     given().delete("/models/adder@1").then().statusCode(204);
     problem(
         given().get("/models/adder"),
@@ -140,10 +145,10 @@ class StoredModelVersionsTest {
   void aFailedPutChangesNothing() {
     put("adder", 1).then().statusCode(201);
     put("adder", SmallModels.adding(1).clearInitializer()).then().statusCode(400);
-    put("add?extents=rows:1-2,columns:1-2", 2).then().statusCode(400);
+    put("adder?extents=rows:1-2,columns:1-2", 2).then().statusCode(400);
     given().get("/models/adder").then().body("versions", contains(1));
     assertWeight("adder", 1);
-    assertThat(scopes()).containsExactly("model add, version 1");
+    assertThat(scopes()).containsExactly("model adder, version 1");
     put("adder", 2).then().statusCode(201).body("versions", contains(1, 2));
   }
 
@@ -151,10 +156,10 @@ class StoredModelVersionsTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "add | {\"version\": 3} | 404 | not-found | The model \"adder\" has no version 3; its versions are [1].",
+        "adder | {\"version\": 3} | 404 | not-found | The model \"adder\" has no version 3; its versions are [1].",
         "sub | {\"version\": 1} | 404 | not-found | There is no model \"sub\". GET /models lists all models.",
-        "add | {} | 400 | invalid-attribute | version is missing; it must be a version of the model",
-        "add | {\"name\": 1} | 400 | unknown-field | name is unknown; known keys are version",
+        "adder | {} | 400 | invalid-attribute | version is missing; it must be a version of the model",
+        "adder | {\"name\": 1} | 400 | unknown-field | name is unknown; known keys are version",
       })
   void refusesOtherDefaults(String name, String body, int status, String code, String message) {
     put("adder", 1).then().statusCode(201);
@@ -163,7 +168,7 @@ class StoredModelVersionsTest {
 
   @Test
   void refusesShapesOutsideTheRangesOfAModel() {
-    put("add?extents=rows:2-4", 1)
+    put("adder?extents=rows:2-4", 1)
         .then()
         .statusCode(201)
         .body("extents.rows.min", equalTo(2))
@@ -182,7 +187,7 @@ class StoredModelVersionsTest {
     var graph = SmallModels.adding(1);
     graph.setInput(0, SmallModels.matrix("x", "rows", "columns"));
     problem(
-        put("add?extents=rows:1-2,columns:12-13", graph),
+        put("adder?extents=rows:1-2,columns:12-13", graph),
         400,
         "invalid-attribute",
         startsWith("with the inputs {x=f32[2, 13]}: node \"sum\" of Add: "));
@@ -192,7 +197,7 @@ class StoredModelVersionsTest {
   @ValueSource(longs = {1L << 40, 999_999_999_999_999_999L})
   void refusesRangesWhoseInputsNoCallCanSend(long most) {
     problem(
-        put("add?extents=rows:1-" + most, 1),
+        put("adder?extents=rows:1-" + most, 1),
         413,
         "too-large",
         endsWith(": an input has more than 268435456 bytes, which is the limit"));
@@ -228,8 +233,7 @@ class StoredModelVersionsTest {
     while (data.hasRemaining()) {
       data.putFloat(weight);
     }
-    return new TreeMap<>(
-        Map.of("any.onnx", SmallModels.model(graph), "weights/w", data.array()));
+    return new TreeMap<>(Map.of("any.onnx", SmallModels.model(graph), "weights/w", data.array()));
   }
 
   @Test
