@@ -19,6 +19,7 @@ import java.util.stream.IntStream;
 final class AttentionRule implements Rule {
 
   private static final String ALPHA = "alpha";
+  private static final int MOST_MASKS = 8;
 
   private final Mask mask = new Mask();
 
@@ -65,10 +66,23 @@ final class AttentionRule implements Rule {
     return step.op().equals("matmul") && step.inputs().size() == 2 && plain.isEmpty();
   }
 
-  /** Returns the softmax, which may be followed by 0 in place of NaN, as the op returns it. */
+  /** Returns the softmax; 0 in place of NaN may follow, which it returns itself. */
   private static Optional<Step> softmax(Rewriter graph, Source source) {
-    return graph
-        .only(source, "softmax")
+    var guard =
+        graph
+            .onlyMap(source, "where(x0, x1, x2)")
+            .filter(step -> graph.scalar(Rewriter.input(step, "x1")).orElse(1) == 0)
+            .flatMap(step -> {
+              var x = Rewriter.input(step, "x2");
+              return graph
+                  .onlyMap(Rewriter.input(step, "x0"), "isnan(x)")
+                  .filter(test -> Rewriter.input(test, "x0").equals(x))
+                  .flatMap(_ -> graph.step(x))
+                  .filter(softmax -> graph.readers(softmax) == 2);
+            });
+    return guard
+        .or(() -> graph.only(source))
+        .filter(step -> step.op().equals("softmax"))
         .filter(step ->
             Set.of(Map.of(), Map.of("scale", 1.0), Map.of("causal", false))
                 .contains(step.attributes()));
@@ -85,7 +99,7 @@ final class AttentionRule implements Rule {
                   Mask.isHidden(
                       graph.scalar(Rewriter.input(step, "x2")).orElse(0), graph.type(term).dtype()))
               .filter(_ -> sum.terms().size() == 1);
-      if (chosen.isPresent()) {
+      if (chosen.isPresent() && masks.size() < MOST_MASKS) {
         masks.add(Rewriter.input(chosen.get(), "x0"));
         terms(graph, Rewriter.input(chosen.get(), "x1"), terms, masks);
       } else {
@@ -161,22 +175,23 @@ final class AttentionRule implements Rule {
     if (Boolean.TRUE.equals(product.attributes().get("transposeB"))) {
       return k;
     }
-    var permute = graph.only(k.source, "permute").orElse(null);
     int rank = k.source.shape().rank();
-    var axes = new ArrayList<>(IntStream.range(0, rank).boxed().toList());
-    var from = k.source;
-    if (permute != null && permute.attributes().get("axes") instanceof List<?> given) {
-      from = Rewriter.input(permute, "x");
-      for (int i = 0; i < rank; i++) {
-        axes.set(i, Math.floorMod(((Number) given.get(i)).intValue(), rank));
-      }
-    }
-    Collections.swap(axes, rank - 2, rank - 1);
-    if (axes.equals(IntStream.range(0, rank).boxed().toList())) {
-      return scaled(graph, new Scaled(from, k.scale, List.of()));
-    }
     var extents = new ArrayList<>(k.source.shape().extents());
     Collections.swap(extents, rank - 2, rank - 1);
+    var shape = new Shape(extents);
+    var permute =
+        graph.onlyInAnyShape(k.source).filter(step -> step.op().equals("permute")).orElse(null);
+    if (permute != null && isTranspose(permute, shape)) {
+      var from = new Source(Rewriter.input(permute, "x").name(), shape);
+      return scaled(graph, new Scaled(from, k.scale, List.of()));
+    }
+    var axes = new ArrayList<>(IntStream.range(0, rank).boxed().toList());
+    var from = k.source;
+    if (permute != null && graph.step(k.source).isPresent()) {
+      from = Rewriter.input(permute, "x");
+      axes = new ArrayList<>(axes(permute));
+    }
+    Collections.swap(axes, rank - 2, rank - 1);
     var name = graph.name();
     var step =
         new Step(
@@ -184,7 +199,27 @@ final class AttentionRule implements Rule {
             Map.of("x", from),
             Map.of("axes", axes.stream().map(Integer::longValue).toList()),
             Map.of("y", name));
-    return new Scaled(new Source(name, new Shape(extents)), k.scale, List.of(step));
+    return new Scaled(new Source(name, shape), k.scale, List.of(step));
+  }
+
+  private static List<Integer> axes(Step permute) {
+    int rank = Rewriter.input(permute, "x").shape().rank();
+    return permute.attributes().get("axes") instanceof List<?> given
+        ? given.stream().map(axis -> Math.floorMod(((Number) axis).intValue(), rank)).toList()
+        : IntStream.range(0, rank).map(i -> rank - 1 - i).boxed().toList();
+  }
+
+  /** Returns whether a step transposes matrices, as many as a shape has, and nothing else. */
+  private static boolean isTranspose(Step permute, Shape shape) {
+    var from = Rewriter.input(permute, "x").shape();
+    var axes = new ArrayList<>(IntStream.range(0, from.rank()).boxed().toList());
+    if (from.rank() < 2) {
+      return false;
+    }
+    Collections.swap(axes, from.rank() - 2, from.rank() - 1);
+    return axes.equals(axes(permute))
+        && from.extent(-1) == shape.extent(-1)
+        && from.extent(-2) == shape.extent(-2);
   }
 
   /** Returns the heads of which a tensor {@code [B, H, S, D]} has copies, side by side. */

@@ -10,7 +10,8 @@ import java.util.Map;
 final class BiasRule implements Rule {
 
   /** The input of each op that is added last. */
-  private static final Map<String, String> BIASES = Map.of("matmul", "bias", "layer-norm", "beta");
+  private static final Map<String, String> BIASES =
+      Map.of("matmul", "bias", "matmul-int8", "bias", "layer-norm", "beta");
 
   @Override
   public boolean apply(Rewriter graph, Step last) {

@@ -14,6 +14,8 @@ public final class Fusion {
   /** Returns the rules, in an order in which one finds the steps of those before it. */
   private static List<Rule> rules() {
     return List.of(
+        new QuantizedProductRule(),
+        new DequantizedRule(),
         new NormRule(),
         new GeluRule(),
         new RopeRule(),

@@ -13,6 +13,9 @@ import java.util.List;
  */
 record Product(double number, List<Source> factors, List<Source> divisors) {
 
+  /** Maximum steps of a product; those before are factors. */
+  private static final int MOST_STEPS = 32;
+
   /**
    * Returns the product that a step computes, which has no factors but its result if it is none.
    */
@@ -39,6 +42,7 @@ record Product(double number, List<Source> factors, List<Source> divisors) {
   private static final class Terms {
     private final Rewriter graph;
     private double number = 1;
+    private int steps;
     private final List<Source> factors = new ArrayList<>();
     private final List<Source> divisors = new ArrayList<>();
 
@@ -62,6 +66,10 @@ record Product(double number, List<Source> factors, List<Source> divisors) {
 
     /** Adds what a step multiplies; returns whether it does. */
     boolean step(Step step, boolean inverse) {
+      if (steps++ == MOST_STEPS) {
+        steps--;
+        return false;
+      }
       if (graph.isMap(step, "x0 * x1")) {
         source(Rewriter.input(step, "x0"), inverse);
         source(Rewriter.input(step, "x1"), inverse);

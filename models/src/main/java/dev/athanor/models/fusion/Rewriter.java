@@ -134,10 +134,14 @@ final class Rewriter {
     return only(source).filter(step -> step.op().equals(op));
   }
 
+  /** Returns the step that computes a tensor, which may be read in another shape. */
+  Optional<Step> stepInAnyShape(Source source) {
+    return Optional.ofNullable(producers.get(source.name()));
+  }
+
   /** Returns the step that computes a tensor in any shape, if it is read once. */
   Optional<Step> onlyInAnyShape(Source source) {
-    return Optional.ofNullable(producers.get(source.name()))
-        .filter(step -> readers(step) == 1 && step.outputs().size() == 1);
+    return stepInAnyShape(source).filter(step -> readers(step) == 1 && step.outputs().size() == 1);
   }
 
   /** Returns the number of readers of a step's outputs, of which results of the graph have one. */
@@ -211,6 +215,18 @@ final class Rewriter {
     old.forEach(this::remove);
     added.forEach(this::add);
     old.forEach(this::drop);
+    return true;
+  }
+
+  /** Replaces a step by its output, unless that is a result of the graph. */
+  boolean fold(Step step, HostTensor output) {
+    var name = output(step);
+    if (original.outputs().values().stream().anyMatch(each -> each.step().equals(name))) {
+      return false;
+    }
+    remove(step);
+    weights.put(name, output);
+    types.put(name, output.type());
     return true;
   }
 

@@ -8,6 +8,9 @@ import java.util.List;
 /** A number plus tensors, as a chain of steps computes it. */
 record Sum(double number, List<Source> terms) {
 
+  /** Maximum terms that are not numbers; sums before are terms. */
+  private static final int MOST_TERMS = 16;
+
   /** Returns the sum that a tensor without other readers is; else the tensor is the only term. */
   static Sum of(Rewriter graph, Source source) {
     double number = 0;
@@ -19,7 +22,7 @@ record Sum(double number, List<Source> terms) {
       var step = graph.onlyMap(next, "x0 + x1");
       if (scalar.isPresent()) {
         number += scalar.getAsDouble();
-      } else if (step.isPresent()) {
+      } else if (step.isPresent() && terms.size() + open.size() < MOST_TERMS) {
         open.addAll(0, operands(step.get()));
       } else {
         terms.add(next);

@@ -4,6 +4,7 @@ import dev.athanor.models.graph.Graph.Source;
 import dev.athanor.models.graph.Graph.Step;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.TensorType;
@@ -20,12 +21,13 @@ import java.util.Set;
 
 /**
  * Builds a graph op by op. An op whose inputs are all constants runs at once, by its float64
- * reference, if its outputs are small.
+ * reference, if its outputs are small; one that dequantizes a constant is a step as well, which
+ * {@linkplain dev.athanor.models.fusion fusion} removes.
  */
 public final class GraphBuilder {
 
   /** Maximum elements of an output that is computed while the graph is built. */
-  private static final long MOST_FOLDED = 1 << 20;
+  public static final long MOST_FOLDED = 1 << 20;
 
   private final Map<String, TensorType> inputs = new LinkedHashMap<>();
   private final Map<String, HostTensor> constants = new LinkedHashMap<>();
@@ -68,9 +70,33 @@ public final class GraphBuilder {
     Catalogue.checkInputs(op.description(), types);
     var checked = Attributes.of(op.description(), attributes);
     var outputs = op.outputs(types, checked);
-    return isFolded(given, outputs)
-        ? folded(op, given, checked, outputs)
-        : step(op, given, attributes, outputs);
+    if (!isFolded(given, outputs)) {
+      return step(op, given, attributes, outputs);
+    }
+    var constants = folded(op, given, checked, outputs);
+    if (!isDequantized(given, outputs)) {
+      return constants;
+    }
+    // a step, too: a product may read the integers
+    var values = step(op, given, attributes, outputs);
+    values.replaceAll((output, value) ->
+        new Value(
+            value.source(),
+            value.type(),
+            Objects.requireNonNull(constants.get(output)).constant()));
+    return values;
+  }
+
+  /** Returns whether the output has a number for each integer of eight bits. */
+  private static boolean isDequantized(Map<String, Value> given, Map<String, TensorType> outputs) {
+    return outputs.values().stream()
+        .anyMatch(output ->
+            output.dtype() == DType.F32
+                && given.values().stream()
+                    .anyMatch(value ->
+                        value.dtype() == DType.I8
+                            && value.elements() > 1
+                            && value.elements() == output.shape().elements()));
   }
 
   private static boolean isFolded(Map<String, Value> given, Map<String, TensorType> outputs) {

@@ -162,6 +162,17 @@ class AttentionFusionTest {
     graph.fusesTo(List.of("map", "attention"), output(both, v));
   }
 
+  /** As PyTorch exports scaled_dot_product_attention: rows without keys are 0. */
+  @Test
+  void zerosInPlaceOfNan() {
+    var probabilities = graph.op("softmax", Map.of(), Map.of("x", scores(q, k)));
+    var test = graph.map("isnan(x)", probabilities);
+    var guarded = graph.map("where(x0, x1, x2)", test, graph.scalar(0), probabilities);
+    graph.fusesTo(ATTENTION, graph.matmul(guarded, v));
+    var ones = graph.map("where(x0, x1, x2)", test, graph.scalar(1), probabilities);
+    graph.keeps("softmax", graph.matmul(ones, v));
+  }
+
   @Test
   void attentionThatIsReadElsewhereRemains() {
     var probabilities = graph.op("softmax", Map.of(), Map.of("x", scores(q, k)));
