@@ -7,6 +7,7 @@ import dev.athanor.cli.command.CompletionCommand;
 import dev.athanor.cli.command.DebugCommand;
 import dev.athanor.cli.command.EmulateCommand;
 import dev.athanor.cli.command.GetCommand;
+import dev.athanor.cli.command.ImportCommand;
 import dev.athanor.cli.command.LoadCommand;
 import dev.athanor.cli.command.NewCommand;
 import dev.athanor.cli.command.OpsCommand;
@@ -52,6 +53,7 @@ import picocli.CommandLine.Spec;
       StatusCommand.class,
       PsCommand.class,
       TensorsCommand.class,
+      ImportCommand.class,
       PutCommand.class,
       GetCommand.class,
       RmCommand.class,

@@ -65,6 +65,7 @@ class CommandLineTest {
         "status",
         "ps",
         "tensors",
+        "import",
         "put",
         "get",
         "rm",
@@ -97,6 +98,8 @@ class CommandLineTest {
           ops --plugins /no/such | athanor ops: --plugins: no such folder: /no/such
           bench --plugins /no/such | athanor bench: --plugins: no such folder: /no/such
           verify --plugins /no/such | athanor verify: --plugins: no such folder: /no/such
+          import /no/such.onnx | athanor import: cannot read file /no/such.onnx
+          import ../README.md --input x=2 | athanor import: --input requires --explain
           ptx frob | athanor ptx: unknown op "frob"; athanor ops lists the ops
           ptx matmul --shape a=4 | athanor ptx: input "b" […b, K, N] or […b, N, K] with transposeB is missing; the inputs of matmul are a, b, bias
           ptx matmul --shape a=x | athanor ptx: --shape a=x: expected comma-separated integers, such as 4096,4096

@@ -10,6 +10,7 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.AthanorApplication;
 import dev.athanor.service.codec.Safetensors;
+import dev.athanor.testing.OnnxFiles;
 import dev.athanor.testing.Programs;
 import dev.athanor.testing.TestTier;
 import java.io.ByteArrayOutputStream;
@@ -25,6 +26,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -175,6 +177,19 @@ class ServiceCommandsTest {
     var remove =
         Stream.iterate(0, i -> i + 1).limit(101).map(i -> "layer." + i + ".weight").toList();
     succeed("rm", remove.toArray(String[]::new));
+  }
+
+  @Test
+  void importStoresModels() throws IOException {
+    var model = OnnxFiles.models().get("resnet");
+    var file =
+        Files.write(
+            folder.resolve("resnet.onnx"),
+            Objects.requireNonNull(Objects.requireNonNull(model).get("model")));
+    assertThat(succeed("import", file.toString(), "--name", "resnet")).matches("resnet@\\d+\\R");
+    var invalid = athanor("import", file.toString(), "--name", "a/b");
+    assertThat(invalid.err()).startsWith("athanor import: --name: ");
+    assertThat(invalid.status()).isEqualTo(2);
   }
 
   @Test
