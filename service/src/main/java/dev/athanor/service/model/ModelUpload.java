@@ -1,6 +1,8 @@
 package dev.athanor.service.model;
 
 import dev.athanor.service.codec.ByteSource;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
 import java.io.IOException;
 
 /**
@@ -17,7 +19,24 @@ public record ModelUpload(ByteSource body, boolean isZip, long limit, ExtentRang
     if (isZip) {
       ModelZip.unpack(body, limit, files);
     } else {
-      files.add(ModelFiles.ONNX, body);
+      files.add(ModelFiles.ONNX, limited());
     }
+  }
+
+  private ByteSource limited() {
+    return new ByteSource() {
+      private long left = limit;
+
+      @Override
+      public int read(byte[] target, int offset, int length) throws IOException {
+        int n = body.read(target, offset, length);
+        left -= Math.max(n, 0);
+        if (left < 0) {
+          throw new Failure.Refused(
+              Code.TOO_LARGE, "the file exceeds the limit of %d bytes".formatted(limit));
+        }
+        return n;
+      }
+    };
   }
 }

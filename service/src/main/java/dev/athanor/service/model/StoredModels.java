@@ -17,7 +17,6 @@ import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorStore;
 import dev.athanor.service.transfer.Transfers;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -27,11 +26,9 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -55,8 +52,6 @@ public final class StoredModels {
   /** Maximum number of models of a tenant. */
   private static final int MOST_MODELS = 256;
 
-  private static final int LOCKS = 64;
-
   private static final Duration RETRY = Duration.ofSeconds(1);
 
   private final Catalogue catalogue;
@@ -67,14 +62,7 @@ public final class StoredModels {
   private final int kept;
   private final Map<ModelId, ModelVersions> models = new ConcurrentHashMap<>();
 
-  /** Locks of changes; a model has one of them. */
-  private final List<ReentrantLock> locks =
-      Stream.generate(ReentrantLock::new).limit(LOCKS).toList();
-
-  /** A change of the versions of a model. */
-  private interface Change<T> {
-    T apply() throws IOException;
-  }
+  private final ModelLocks locks = new ModelLocks();
 
   /**
    * Creates the models, of which there are none before {@link #restore}.
@@ -163,19 +151,6 @@ public final class StoredModels {
     }
   }
 
-  /** Changes the versions of a model while no other request does. */
-  private <T> T change(ModelId id, Change<T> change) {
-    var lock = locks.get(Math.floorMod(id.hashCode(), LOCKS));
-    lock.lock();
-    try {
-      return change.apply();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    } finally {
-      lock.unlock();
-    }
-  }
-
   /**
    * Stores a new version of a model, which becomes the default, and makes its weights resident. The
    * oldest version is deleted if there are too many.
@@ -192,7 +167,7 @@ public final class StoredModels {
       upload.read(files);
       var definition = definition(files.files());
       var metadata = new Metadata(clock.instant(), upload.extents());
-      return change(
+      return locks.change(
           id,
           () -> {
             checkCount(id);
@@ -318,7 +293,7 @@ public final class StoredModels {
    */
   public StoredModel setDefault(String name, long version, RequestContext context) {
     var id = new ModelId(context.tenant(), name);
-    return change(
+    return locks.change(
         id,
         () -> {
           var versions = versions(id);
@@ -337,7 +312,7 @@ public final class StoredModels {
    */
   public void delete(String name, RequestContext context) {
     var id = id(context.tenant(), name);
-    change(
+    locks.change(
         id,
         () -> {
           var model = get(context.tenant(), name);
