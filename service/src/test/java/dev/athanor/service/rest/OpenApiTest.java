@@ -107,6 +107,7 @@ class OpenApiTest extends RestTest {
               switch (name) {
                 case String s when s.matches("POST /(ops/.*|pipelines/run|models/.*|.*/infer)") ->
                     List.of("ops:run");
+                case String s when s.matches("[A-Z]+ /models/.*/sessions.*") -> List.of("ops:run");
                 case String s when s.matches("(GET|HEAD) /(tensors|models).*") ->
                     List.of("tensors:read");
                 case String s when s.matches("[A-Z]+ /(tensors|models).*") ->
