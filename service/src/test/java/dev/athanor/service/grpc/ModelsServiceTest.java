@@ -196,8 +196,11 @@ class ModelsServiceTest {
           .hasMessageEndingWith("every message after the header must be a chunk of bytes");
       var zip = PutModelHeader.newBuilder().setName("bad").setContentType("application/zip");
       assertThatThrownBy(() -> put(channel, header(zip)))
+          .hasMessage("INVALID_ARGUMENT: the body is not a zip with files");
+      var text = PutModelHeader.newBuilder().setName("bad").setContentType("text/plain");
+      assertThatThrownBy(() -> put(channel, header(text)))
           .hasMessageEndingWith(
-              "header.content_type is application/zip; it must be application/onnx");
+              "header.content_type is text/plain; it must be application/onnx, or application/zip for a folder");
       assertThat(
               ModelsGrpc.newBlockingStub(channel)
                   .list(ListModelsRequest.getDefaultInstance())
