@@ -14,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
 
@@ -46,6 +47,11 @@ final class Decoder implements ModelDefinition {
   @Override
   public List<String> outputs() {
     return Steps.LOGITS_OUTPUTS;
+  }
+
+  @Override
+  public Optional<Input> declared(String output) {
+    return Steps.declared(output, config.vocabulary());
   }
 
   @Override

@@ -14,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
 
@@ -78,6 +79,17 @@ final class Encoder implements ModelDefinition {
   @Override
   public List<String> outputs() {
     return config.pools() ? List.of(HIDDEN, POOLED) : List.of(HIDDEN);
+  }
+
+  @Override
+  public Optional<Input> declared(String output) {
+    var dtype = tensors.values().iterator().next().type().dtype();
+    var size = Long.toString(config.hidden());
+    return switch (output) {
+      case HIDDEN -> Optional.of(new Input(output, dtype, List.of("batch", "sequence", size)));
+      case POOLED -> Optional.of(new Input(output, dtype, List.of("batch", size)));
+      default -> Optional.empty();
+    };
   }
 
   @Override

@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.stream.LongStream;
 
@@ -21,6 +22,17 @@ final class Steps {
 
   /** The outputs of decoders. */
   static final List<String> LOGITS_OUTPUTS = List.of("logits", "next");
+
+  /** Returns the dtype and extents of an output of decoders. */
+  static Optional<Input> declared(String output, long vocabulary) {
+    var extents =
+        output.equals("logits")
+            ? List.of("batch", "sequence", "" + vocabulary)
+            : List.of("batch", "" + vocabulary);
+    return LOGITS_OUTPUTS.contains(output)
+        ? Optional.of(new Input(output, DType.F32, extents))
+        : Optional.empty();
+  }
 
   private final GraphBuilder graph;
   private final Map<String, HostTensor> weights;

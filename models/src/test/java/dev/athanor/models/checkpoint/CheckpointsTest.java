@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests what is refused, and the forms in which versions of transformers write checkpoints. */
 class CheckpointsTest {
@@ -328,5 +329,21 @@ class CheckpointsTest {
             Checkpoints.read(members, tensors)
                 .graph(Map.of("input_ids", ids, "attention_mask", ids)))
         .withMessageStartingWith("attention: ");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"llama", "llama-bf16", "mamba2", "bert", "distilbert"})
+  void outputsHaveTheTypesThatAreDeclared(String name) {
+    var checkpoint = Checkpoint.of(name);
+    var model = checkpoint.model();
+    var declared =
+        model.outputs().stream().map(output -> model.declared(output).orElseThrow()).toList();
+    var types = new HashMap<String, TensorType>();
+    model
+        .graph(HostTensor.types(checkpoint.inputs()))
+        .outputs()
+        .forEach((output, where) -> types.put(output, where.type()));
+    assertThat(ModelDefinition.check(declared, types)).containsKey("batch");
+    assertThat(model.declared("none")).isEmpty();
   }
 }
