@@ -30,7 +30,7 @@ import java.util.function.Consumer;
 /**
  * Generates tokens with a model, for all requests together: each run reads the next tokens of as
  * many sessions as there are and draws the tokens after them. Requests join and leave between runs.
- * Rows are computed such that their bits do not depend on each other.
+ * Rows are computed such that their bits do not depend on each other, except in attention.
  */
 final class DecodeLoop {
 
