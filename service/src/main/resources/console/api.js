@@ -129,3 +129,32 @@ export const renewTensor = (handle, ttlSeconds) =>
   json('PATCH', `/tensors/${handle}`, {body: JSON.stringify({ttlSeconds})});
 
 export const deleteTensor = (handle) => send('DELETE', `/tensors/${handle}`);
+
+/** Returns the stored models. */
+export const models = async () => (await json('GET', '/models', {timeout: POLL_TIMEOUT})).models;
+
+const modelPath = (name) => `/models/${encodeURIComponent(name)}`;
+
+/** Stores an ONNX file, or a zip of a model's folder. */
+export const storeModel = (name, file) =>
+  json('PUT', modelPath(name), {body: file, type: file.name.endsWith('.zip') ? 'application/zip' : 'application/onnx'});
+
+export const deleteModel = (name) => send('DELETE', modelPath(name));
+
+/** Runs a model; the body is JSON text. */
+export const runModel = (name, body) => json('POST', `${modelPath(name)}/run`, {body});
+
+/** Generates tokens, and calls `took` with each as soon as it is known. */
+export async function generate(name, request, took) {
+  const answer = await send('POST', `${modelPath(name)}/generate`, {body: JSON.stringify(request), accept: 'text/event-stream'});
+  let text = '';
+  for await (const part of answer.body.pipeThrough(new TextDecoderStream())) {
+    const events = (text + part).split('\n\n');
+    text = events.pop();
+    for (const event of events) {
+      const [, kind, data] = /^event: (.*)\ndata: (.*)$/.exec(event);
+      if (kind === 'token') took(JSON.parse(data).token);
+      if (kind === 'error') throw new Problem(JSON.parse(data).status, JSON.parse(data));
+    }
+  }
+}

@@ -2,6 +2,7 @@
 
 import * as api from './api.js';
 import {setText} from './dom.js';
+import {ModelsView} from './models.js';
 import {Overview} from './overview.js';
 import {PipelineView} from './pipeline.js';
 import {PtxView} from './ptx.js';
@@ -17,9 +18,10 @@ const overview = new Overview(section('overview'));
 const ptx = new PtxView(section('ptx'));
 const run = new RunView(section('run'), showPtx);
 const tensors = new TensorsView(section('tensors'));
+const models = new ModelsView(section('models'));
 const pipeline = new PipelineView(section('pipeline'));
 const reference = new ReferenceView(section('api'));
-const views = {overview, run, pipeline, tensors, ptx, api: reference};
+const views = {overview, run, pipeline, models, tensors, ptx, api: reference};
 
 let catalogue = [];
 let refusal = null; // the 403 that keeps devices and metrics from this caller
@@ -121,6 +123,7 @@ async function poll() {
       await showReadiness();
     }
     if (current() === 'tensors') await tensors.refresh();
+    if (current() === 'models') await models.refresh();
     if (isLost()) found();
   } catch (failure) {
     if (failure instanceof api.Unreachable) {

@@ -126,7 +126,8 @@ class StoredModelController {
 
   private static boolean isZip(HttpServletRequest request) {
     var given = request.getContentType();
-    var type = given == null ? "missing" : given.strip().toLowerCase(Locale.ROOT);
+    var type =
+        given == null ? "missing" : given.replaceFirst(";.*", "").strip().toLowerCase(Locale.ROOT);
     if (!type.equals(ONNX) && !type.equals(ZIP)) {
       throw new Failure.Refused(
           Code.UNSUPPORTED_MEDIA_TYPE,

@@ -10,8 +10,16 @@ import dev.athanor.models.onnx.proto.TensorShapeProto;
 import dev.athanor.models.onnx.proto.TensorShapeProto.Dimension;
 import dev.athanor.models.onnx.proto.TypeProto;
 import dev.athanor.models.onnx.proto.ValueInfoProto;
+import dev.athanor.testing.CheckpointFiles;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
+import tools.jackson.databind.json.JsonMapper;
 
 /** Small ONNX files. */
 public final class SmallModels {
@@ -84,5 +92,26 @@ public final class SmallModels {
         .addNode(node("Transpose", "t", "y").toBuilder().addAttribute(permutation))
         .addOutput(matrix("y", "rows", WIDTH))
         .addOutput(matrix("t", "rows", WIDTH));
+  }
+
+  /** A zip of a decoder of two layers with at most 128 positions and 30 tokens. */
+  @SuppressWarnings("unchecked")
+  public static byte[] decoder() throws IOException {
+    var files = Objects.requireNonNull(CheckpointFiles.all().get("llama"));
+    var json = new JsonMapper();
+    Map<String, Object> config = json.readValue(files.get("config.json"), Map.class);
+    config.put("max_position_embeddings", 128);
+    var body = new ByteArrayOutputStream();
+    try (var zip = new ZipOutputStream(body)) {
+      add(zip, "config.json", json.writeValueAsBytes(config));
+      add(zip, "model.safetensors", Objects.requireNonNull(files.get("model.safetensors")));
+    }
+    return body.toByteArray();
+  }
+
+  private static void add(ZipOutputStream zip, String name, byte[] content) throws IOException {
+    zip.putNextEntry(new ZipEntry(name));
+    zip.write(content);
+    zip.closeEntry();
   }
 }

@@ -34,7 +34,7 @@ class ConsoleTest extends BrowserTest {
         .header("Cache-Control", containsString("no-cache"));
     RestAssured.get(url("/console/none.js")).then().statusCode(404);
     assertThat(page.locator(".device h3")).hasText(Pattern.compile("emulator:0 · .+"));
-    for (var view : List.of("Run", "Pipeline", "Tensors", "PTX", "API", "Overview")) {
+    for (var view : List.of("Run", "Pipeline", "Models", "Tensors", "PTX", "API", "Overview")) {
       view(view);
       assertThat(page.locator("main > section:visible")).hasCount(1);
       assertThat(page.locator("nav a[aria-current]")).hasText(view);

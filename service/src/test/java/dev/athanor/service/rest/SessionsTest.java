@@ -9,12 +9,12 @@ import static org.hamcrest.Matchers.hasSize;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.service.AthanorApplication;
 import dev.athanor.service.codec.Safetensors;
+import dev.athanor.service.model.SmallModels;
 import dev.athanor.testing.CheckpointFiles;
 import io.restassured.RestAssured;
 import io.restassured.response.Response;
 import io.restassured.response.ValidatableResponse;
 import io.restassured.specification.RequestSpecification;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -24,14 +24,11 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
-import java.util.zip.ZipEntry;
-import java.util.zip.ZipOutputStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
-import tools.jackson.databind.json.JsonMapper;
 
 /** Tests sessions and generation with a small decoder. */
 @SpringBootTest(
@@ -40,7 +37,6 @@ import tools.jackson.databind.json.JsonMapper;
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
 class SessionsTest {
 
-  private static final JsonMapper JSON = new JsonMapper();
   private static final Map<String, byte[]> FILES =
       Objects.requireNonNull(CheckpointFiles.all().get("llama"));
 
@@ -58,27 +54,13 @@ class SessionsTest {
   }
 
   @BeforeEach
-  @SuppressWarnings("unchecked")
   void store() throws IOException {
-    Map<String, Object> config = JSON.readValue(FILES.get("config.json"), Map.class);
-    config.put("max_position_embeddings", 128);
-    var body = new ByteArrayOutputStream();
-    try (var zip = new ZipOutputStream(body)) {
-      add(zip, "config.json", JSON.writeValueAsBytes(config));
-      add(zip, "model.safetensors", Objects.requireNonNull(FILES.get("model.safetensors")));
-    }
     given()
         .contentType("application/zip")
-        .body(body.toByteArray())
+        .body(SmallModels.decoder())
         .put(PATH)
         .then()
         .statusCode(201);
-  }
-
-  private static void add(ZipOutputStream zip, String name, byte[] content) throws IOException {
-    zip.putNextEntry(new ZipEntry(name));
-    zip.write(content);
-    zip.closeEntry();
   }
 
   @AfterEach
