@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
+import java.util.function.LongConsumer;
 
 /** Non-blocking operations. Cancelling a future cancels its call. */
 public final class AsyncAthanor extends AsyncOperations<Tensor> {
@@ -44,7 +45,22 @@ public final class AsyncAthanor extends AsyncOperations<Tensor> {
   /** Runs a stored model; see {@link Athanor#runModel}. */
   public CompletableFuture<Map<String, Tensor>> runModel(
       String name, Map<String, Operand> inputs, List<String> outputs) {
-    return session.runModel(name, inputs, outputs);
+    return session.models.run(name, null, inputs, outputs);
+  }
+
+  /** Runs a stored model in a session; see {@link Athanor#runModel}. */
+  public CompletableFuture<Map<String, Tensor>> runModel(
+      String name, String sessionId, Map<String, Operand> inputs, List<String> outputs) {
+    return session.models.run(name, sessionId, inputs, outputs);
+  }
+
+  /**
+   * Generates tokens; see {@link Athanor#generate(String, GenerateRequest, LongConsumer)}.
+   * Cancelling the future ends the generation.
+   */
+  public CompletableFuture<Generation> generate(
+      String name, GenerateRequest request, LongConsumer receiver) {
+    return session.models.generate(name, request, receiver);
   }
 
   /** Runs a pipeline. */

@@ -1,11 +1,13 @@
 package dev.athanor.client;
 
 import dev.athanor.client.ops.Operations;
-import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -137,17 +139,26 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
    * @throws AthanorException if the file is not a model, or has nodes that no operation expresses
    */
   public ModelInfo storeModel(String name, byte[] file) {
-    Session.requireModel(name);
-    return Futures.await(
-        session.call(
-            "storeModel",
-            Session.Call.REPEATABLE,
-            (to, context) -> to.storeModel(name, ByteBuffer.wrap(file), context)));
+    return Futures.await(session.models.store(name, ModelFile.of(file)));
+  }
+
+  /**
+   * Stores a model, or replaces the model with this name.
+   *
+   * @param name as in {@link #storeModel(String, byte[])}
+   * @param path an ONNX file; or a folder, or its zip with the ending {@code .zip}: a checkpoint
+   *     ({@code config.json} and safetensors files) or an ONNX file with its weights beside it.
+   *     Files whose names start with a period are not sent.
+   * @throws AthanorException if it is not a model, or has parts that are not supported
+   * @throws IllegalArgumentException if it cannot be read
+   */
+  public ModelInfo storeModel(String name, Path path) {
+    return Futures.await(session.models.store(name, ModelFile.of(path)));
   }
 
   /** Returns the stored models. */
   public List<ModelInfo> models() {
-    return Futures.await(session.call("models", Session.Call.REPEATABLE, Transport::models));
+    return Futures.await(session.models.list());
   }
 
   /**
@@ -161,14 +172,63 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
     return Futures.await(async().runModel(name, inputs, outputs));
   }
 
+  /**
+   * Runs a stored model in a session, whose state the call reads and updates.
+   *
+   * @param sessionId from {@link #createSession}
+   */
+  public Map<String, Tensor> runModel(
+      String name, String sessionId, Map<String, Operand> inputs, List<String> outputs) {
+    return Futures.await(async().runModel(name, sessionId, inputs, outputs));
+  }
+
   /** Deletes a model and its weights. */
   public void deleteModel(String name) {
-    Session.requireModel(name);
-    Futures.await(
-        session.call(
-            "deleteModel",
-            Session.Call.REPEATABLE,
-            (to, context) -> to.deleteModel(name, context)));
+    Futures.await(session.models.delete(name));
+  }
+
+  /** Creates a session of a model with the service's default lease. Needs HTTP. */
+  public SessionInfo createSession(String model) {
+    return Futures.await(session.models.createSession(model, null));
+  }
+
+  /**
+   * Creates a session of a model. Needs HTTP.
+   *
+   * @param lease in whole seconds, renewed by each call; zero keeps the session until it is deleted
+   */
+  public SessionInfo createSession(String model, Duration lease) {
+    return Futures.await(session.models.createSession(model, lease.toSeconds()));
+  }
+
+  /** Creates a session with the state of another, which stays as it is. Needs HTTP. */
+  public SessionInfo forkSession(String model, String sessionId) {
+    return Futures.await(session.models.forkSession(model, sessionId));
+  }
+
+  /** Returns the sessions of a model. Needs HTTP. */
+  public List<SessionInfo> sessions(String model) {
+    return Futures.await(session.models.sessions(model));
+  }
+
+  /** Deletes a session and frees its state. Needs HTTP. */
+  public void deleteSession(String model, String sessionId) {
+    Futures.await(session.models.deleteSession(model, sessionId));
+  }
+
+  /** Generates tokens with a decoder. Needs HTTP. */
+  public Generation generate(String model, GenerateRequest request) {
+    return generate(model, request, token -> {});
+  }
+
+  /**
+   * Generates tokens with a decoder. An interrupt of the thread, or an exception of the receiver,
+   * ends the generation. Needs HTTP.
+   *
+   * @param receiver gets each token as it arrives, on a thread of the client; must not block
+   */
+  public Generation generate(String model, GenerateRequest request, LongConsumer receiver) {
+    return Futures.await(async().generate(model, request, receiver));
   }
 
   /** Returns an empty pipeline. */

@@ -41,6 +41,7 @@ public final class AthanorException extends RuntimeException {
   }
 
   private final transient Problem problem;
+  private transient boolean isFinal;
 
   AthanorException(Problem problem, @Nullable Throwable cause) {
     super("%s (%s)".formatted(problem.detail(), problem.code()), cause);
@@ -49,6 +50,16 @@ public final class AthanorException extends RuntimeException {
 
   AthanorException(String code, String detail, @Nullable Throwable cause) {
     this(Problem.ofClient(code, detail), cause);
+  }
+
+  /** Forbids a retry, which would repeat what the call has already done, and returns this. */
+  AthanorException withoutRetry() {
+    isFinal = true;
+    return this;
+  }
+
+  boolean isFinal() {
+    return isFinal;
   }
 
   /** Returns this failure with the stack trace of the calling thread. */

@@ -119,7 +119,7 @@ final class Attempts<T> {
     boolean lost =
         refusal.code().equals(AthanorException.UNREACHABLE)
             || (repeatable && refusal.code().equals(AthanorException.CONNECTION_LOST));
-    if (!refused && !lost) {
+    if (refusal.isFinal() || (!refused && !lost)) {
       return -1;
     }
     long backoff = FIRST_DELAY << Math.min(retries, 8);

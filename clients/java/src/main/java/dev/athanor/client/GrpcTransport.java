@@ -4,21 +4,15 @@ import com.google.protobuf.Duration;
 import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
 import dev.athanor.api.inference.ServerMetadataRequest;
 import dev.athanor.api.inference.ServerMetadataResponse;
-import dev.athanor.api.v1.DeleteModelRequest;
 import dev.athanor.api.v1.DeleteRequest;
 import dev.athanor.api.v1.DescribeRequest;
 import dev.athanor.api.v1.GetRequest;
-import dev.athanor.api.v1.ListModelsRequest;
 import dev.athanor.api.v1.ListOpsRequest;
 import dev.athanor.api.v1.ListRequest;
-import dev.athanor.api.v1.ModelsGrpc;
 import dev.athanor.api.v1.NamedTensor;
 import dev.athanor.api.v1.NewTensor;
 import dev.athanor.api.v1.OpsGrpc;
 import dev.athanor.api.v1.PutHeader;
-import dev.athanor.api.v1.PutModelHeader;
-import dev.athanor.api.v1.PutModelRequest;
-import dev.athanor.api.v1.PutModelResponse;
 import dev.athanor.api.v1.PutRequest;
 import dev.athanor.api.v1.PutResponse;
 import dev.athanor.api.v1.RenewRequest;
@@ -60,6 +54,7 @@ final class GrpcTransport implements Transport {
   private final String url;
   private final AthanorBuilder settings;
   private final ManagedChannel channel;
+  private final ModelTransport models;
 
   GrpcTransport(URI url, AthanorBuilder settings) {
     this.url = url.toString();
@@ -79,6 +74,7 @@ final class GrpcTransport implements Transport {
       builder.sslContext(netty(settings.sslContext));
     }
     channel = builder.build();
+    models = new GrpcModels(this, channel);
   }
 
   @Override
@@ -275,39 +271,8 @@ final class GrpcTransport implements Transport {
   }
 
   @Override
-  public CompletableFuture<ModelInfo> storeModel(
-      String name, ByteBuffer file, CallContext context) {
-    var header =
-        PutModelRequest.newBuilder().setHeader(PutModelHeader.newBuilder().setName(name)).build();
-    var upload =
-        new GrpcFutures.Upload<PutModelRequest, PutModelResponse, ModelInfo>(
-            header,
-            file.slice(),
-            chunk -> PutModelRequest.newBuilder().setChunk(chunk).build(),
-            answer -> Protos.model(answer.getModel()));
-    Object unused = stub(ModelsGrpc.newStub(channel), context).put(upload);
-    return upload.result;
-  }
-
-  @Override
-  public CompletableFuture<List<ModelInfo>> models(CallContext context) {
-    return GrpcFutures.unary(
-        modelsStub(context).list(ListModelsRequest.getDefaultInstance()),
-        answer -> answer.getModelsList().stream().map(Protos::model).toList());
-  }
-
-  @Override
-  public CompletableFuture<Map<String, Output>> runModel(
-      String name, Map<String, Operand> inputs, Map<String, Target> targets, CallContext context) {
-    return GrpcFutures.unary(
-        modelsStub(context).run(Protos.model(name, inputs, targets)),
-        answer -> Protos.outputs(answer.getOutputsMap()));
-  }
-
-  @Override
-  public CompletableFuture<String> deleteModel(String name, CallContext context) {
-    var request = DeleteModelRequest.newBuilder().setName(name).build();
-    return GrpcFutures.unary(modelsStub(context).delete(request), answer -> name);
+  public ModelTransport models() {
+    return models;
   }
 
   @Override
@@ -346,15 +311,11 @@ final class GrpcTransport implements Transport {
     return stub(OpsGrpc.newFutureStub(channel), context);
   }
 
-  private ModelsGrpc.ModelsFutureStub modelsStub(CallContext context) {
-    return stub(ModelsGrpc.newFutureStub(channel), context);
-  }
-
   private TensorsGrpc.TensorsFutureStub tensors(CallContext context) {
     return stub(TensorsGrpc.newFutureStub(channel), context);
   }
 
-  private <S extends AbstractStub<S>> S stub(S stub, CallContext context) {
+  <S extends AbstractStub<S>> S stub(S stub, CallContext context) {
     return stub(stub, context.priority())
         .withDeadlineAfter(Math.max(1, context.remainingNanos()), TimeUnit.NANOSECONDS);
   }

@@ -20,13 +20,14 @@ import org.jspecify.annotations.Nullable;
 /** Sends requests over HTTP, with tensors in binary where the service supports it. */
 final class HttpTransport implements Transport {
 
-  private static final String JSON = "application/json";
+  static final String JSON = "application/json";
   private static final String SAFETENSORS = "application/x-safetensors";
   private static final String BYTES = "application/octet-stream";
 
   private final String url;
   private final AthanorBuilder settings;
   private final HttpClient http;
+  private final ModelTransport models = new HttpModels(this);
 
   HttpTransport(URI url, AthanorBuilder settings) {
     this.url = url.toString().replaceAll("/+$", "");
@@ -166,7 +167,7 @@ final class HttpTransport implements Transport {
     return send(request, Json::tensor);
   }
 
-  private static void put(Map<String, String> query, String name, @Nullable Object value) {
+  static void put(Map<String, String> query, String name, @Nullable Object value) {
     if (value != null) {
       query.put(name, value.toString());
     }
@@ -215,33 +216,8 @@ final class HttpTransport implements Transport {
   }
 
   @Override
-  public CompletableFuture<ModelInfo> storeModel(
-      String name, ByteBuffer file, CallContext context) {
-    var request =
-        request("/models/" + name, Map.of(), context)
-            .header("Content-Type", "application/onnx")
-            .PUT(Bodies.of(List.of(file)));
-    return send(request, Json::model);
-  }
-
-  @Override
-  public CompletableFuture<List<ModelInfo>> models(CallContext context) {
-    return send(request("/models", Map.of(), context), Json::models);
-  }
-
-  @Override
-  public CompletableFuture<Map<String, Output>> runModel(
-      String name, Map<String, Operand> inputs, Map<String, Target> targets, CallContext context) {
-    var request =
-        request("/models/" + name + "/run", Map.of(), context)
-            .header("Content-Type", JSON)
-            .POST(Bodies.of(List.of(Json.model(inputs, targets))));
-    return send(request, Json::outputs);
-  }
-
-  @Override
-  public CompletableFuture<String> deleteModel(String name, CallContext context) {
-    return send(request("/models/" + name, Map.of(), context).DELETE(), answer -> name);
+  public ModelTransport models() {
+    return models;
   }
 
   @Override
@@ -290,7 +266,7 @@ final class HttpTransport implements Transport {
     return Futures.map(sent, response -> response.statusCode() == 200);
   }
 
-  private HttpRequest.Builder request(String path, Map<String, String> query, CallContext context) {
+  HttpRequest.Builder request(String path, Map<String, String> query, CallContext context) {
     var text =
         query.entrySet().stream()
             .map(entry -> encode(entry.getKey()) + "=" + encode(entry.getValue()))
@@ -309,12 +285,11 @@ final class HttpTransport implements Transport {
     return URLEncoder.encode(text, StandardCharsets.UTF_8);
   }
 
-  private <R> CompletableFuture<R> send(
-      HttpRequest.Builder request, Function<ByteBuffer, R> answer) {
+  <R> CompletableFuture<R> send(HttpRequest.Builder request, Function<ByteBuffer, R> answer) {
     return send(request, Bodies.toBuffer(), response -> answer.apply(response.body()));
   }
 
-  private <R> CompletableFuture<R> send(
+  <R> CompletableFuture<R> send(
       HttpRequest.Builder request,
       BodyHandler<ByteBuffer> handler,
       Function<HttpResponse<ByteBuffer>, R> answer) {

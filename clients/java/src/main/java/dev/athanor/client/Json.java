@@ -50,11 +50,21 @@ final class Json {
     });
   }
 
-  static ByteBuffer model(Map<String, Operand> inputs, Map<String, Transport.Target> targets) {
+  static ByteBuffer model(
+      @Nullable String session,
+      Map<String, Operand> inputs,
+      Map<String, Transport.Target> targets) {
     return object(out -> {
+      if (session != null) {
+        out.writeStringProperty("session", session);
+      }
       inputs(out, inputs);
       targets(out, targets);
     });
+  }
+
+  static ByteBuffer generate(GenerateRequest request) {
+    return object(out -> request.members().forEach(out::writePOJOProperty));
   }
 
   static ByteBuffer lease(long seconds) {
@@ -230,6 +240,41 @@ final class Json {
     return models;
   }
 
+  static SessionInfo session(ByteBuffer answer) {
+    return session(read(answer));
+  }
+
+  static List<SessionInfo> sessions(ByteBuffer answer) {
+    var sessions = new ArrayList<SessionInfo>();
+    read(answer).path("sessions").forEach(session -> sessions.add(session(session)));
+    return sessions;
+  }
+
+  private static SessionInfo session(JsonNode session) {
+    return new SessionInfo(
+        session.path("session").asString(),
+        session.path("model").asString(),
+        session.path("version").asLong(),
+        session.path("length").asInt(),
+        session.path("bytes").asLong(),
+        optional(session, "expiresAt").map(Instant::parse));
+  }
+
+  /** Parses the data of the event {@code token}. */
+  static long token(ByteBuffer data) {
+    return read(data).path("token").asLong();
+  }
+
+  /** Parses the data of the event {@code end}. */
+  static Generation generation(List<Long> tokens, ByteBuffer data) {
+    var end = read(data);
+    return new Generation(
+        tokens,
+        end.path("reason").asString(),
+        end.path("seed").asLong(),
+        end.path("length").asInt());
+  }
+
   static List<DeviceInfo> devices(ByteBuffer answer) {
     var devices = new ArrayList<DeviceInfo>();
     read(answer)
@@ -268,6 +313,11 @@ final class Json {
   private static JsonNode read(ByteBuffer answer) {
     return MAPPER.readTree(
         answer.array(), answer.arrayOffset() + answer.position(), answer.remaining());
+  }
+
+  /** Parses a problem that contains its status. */
+  static AthanorException.Problem problem(ByteBuffer data) {
+    return problem(read(data).path("status").asInt(500), data, null);
   }
 
   /** Parses a problem (RFC 9457); other bodies, such as a proxy's, yield a generic detail. */

@@ -23,7 +23,6 @@ final class Session implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger("dev.athanor.client");
   private static final int PARALLEL_DELETIONS = 16;
   private static final Pattern HANDLE = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]*");
-  private static final Pattern MODEL = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
   private static final Pattern NAME = Pattern.compile("(?!t_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}");
 
   final AthanorBuilder settings;
@@ -33,6 +32,7 @@ final class Session implements AutoCloseable {
   private final Map<URI, Transport> replicas = new ConcurrentHashMap<>();
   private final Set<Resident> open = ConcurrentHashMap.newKeySet();
   private final Set<Attempts<?>> inFlight = ConcurrentHashMap.newKeySet();
+  final ModelCalls models = new ModelCalls(this);
   private volatile boolean closed;
 
   Session(AthanorBuilder settings) {
@@ -241,33 +241,6 @@ final class Session implements AutoCloseable {
               .formatted(handle));
     }
     return Futures.map(describe(handle), info -> new Tensor(this, info.withHandle(handle), null));
-  }
-
-  CompletableFuture<Map<String, Tensor>> runModel(
-      String name, Map<String, Operand> inputs, List<String> outputs) {
-    requireModel(name);
-    var targets = new LinkedHashMap<String, Transport.Target>();
-    outputs.forEach(output -> targets.put(output, Transport.Target.KEEP));
-    var run =
-        call(
-            "runModel",
-            Call.REPEATABLE,
-            (to, context) -> to.runModel(name, inputs, targets, context));
-    return Futures.map(
-        Futures.keeping(inputs, run),
-        results -> {
-          var tensors = new LinkedHashMap<String, Tensor>();
-          results.forEach((output, kept) -> tensors.put(output, adopt(kept.onDevice(), null)));
-          return tensors;
-        });
-  }
-
-  static void requireModel(String name) {
-    if (!MODEL.matcher(name).matches()) {
-      throw new IllegalArgumentException(
-          "The name is \"%s\"; a model's has 1 to 64 letters, digits, periods, hyphens and underscores, and begins with a letter or a digit."
-              .formatted(name));
-    }
   }
 
   CompletableFuture<TensorInfo> describe(String handle) {

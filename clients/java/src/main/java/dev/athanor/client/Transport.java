@@ -99,16 +99,8 @@ interface Transport extends AutoCloseable {
 
   CompletableFuture<Page> list(@Nullable String after, @Nullable String scope, CallContext context);
 
-  /** Stores an ONNX file as a model. */
-  CompletableFuture<ModelInfo> storeModel(String name, ByteBuffer file, CallContext context);
-
-  CompletableFuture<List<ModelInfo>> models(CallContext context);
-
-  CompletableFuture<Map<String, Output>> runModel(
-      String name, Map<String, Operand> inputs, Map<String, Target> targets, CallContext context);
-
-  /** Deletes a model and returns its name. */
-  CompletableFuture<String> deleteModel(String name, CallContext context);
+  /** Returns the requests about stored models. */
+  ModelTransport models();
 
   CompletableFuture<List<OpDescription>> ops(CallContext context);
 
