@@ -14,6 +14,7 @@ import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
 import dev.athanor.service.transfer.Transfers;
@@ -103,9 +104,14 @@ final class CachePool {
     } catch (IOException e) {
       throw new UncheckedIOException(e); // nothing is read
     } catch (RuntimeException e) {
-      pool.handles.values().forEach(tensors::delete);
+      pool.delete(tensors);
       throw e;
     }
+  }
+
+  /** Deletes the tensors. */
+  void delete(TenantTensors tensors) {
+    handles.values().forEach(tensors::delete);
   }
 
   /** Returns whether all tensors of the pool are still resident. */

@@ -30,7 +30,6 @@ import java.util.function.Consumer;
 /**
  * Generates tokens with a model, for all requests together: each run reads the next tokens of as
  * many sessions as there are and draws the tokens after them. Requests join and leave between runs.
- * Rows are computed such that their bits do not depend on each other, except in attention.
  */
 final class DecodeLoop {
 
@@ -150,23 +149,23 @@ final class DecodeLoop {
       if (e.code() != Failure.Code.UNKNOWN_HANDLE) {
         throw e;
       }
-      model.forgetMissing(context(rows.getFirst())); // a weight may have been deleted
+      model.forgetMissing(context(rows)); // a weight may have been deleted
       return runOnce(rows, positions);
     }
   }
 
   /** Returns the context of a run for several requests: none of them alone can end it. */
-  private static RequestContext context(Generation first) {
-    var own = first.context();
+  private static RequestContext context(List<Generation> rows) {
+    var first = rows.getFirst().context();
     return new RequestContext(
-        own.tenant(),
-        own.account(),
-        own.priority(),
-        own.mayPrioritize(),
+        first.tenant(),
+        first.account(),
+        rows.stream().mapToInt(row -> row.context().priority()).min().orElseThrow(),
+        first.mayPrioritize(),
         Deadline.none(),
         () -> false,
         RequestMemory.HEAP,
-        true);
+        rows.stream().anyMatch(row -> row.context().rowInvariant()));
   }
 
   /** Returns the tokens that follow; undefined for sequences that need none. */
@@ -190,7 +189,7 @@ final class DecodeLoop {
     if (draws) {
       targets.put(NEXT, Target.INLINE);
     }
-    var call = model.call(inputs, targets, context(rows.getFirst()));
+    var call = model.call(inputs, targets, context(rows));
     var drawn = new long[padded];
     if (draws) {
       var samples = new Samples(call, rows, padded);

@@ -81,6 +81,11 @@ public final class Session {
     return model;
   }
 
+  /** Returns whether a name, with a version or without, is that of the session's model. */
+  boolean isOf(String modelName) {
+    return modelName.equals(model.name()) || modelName.equals(model.name() + "@" + model.version());
+  }
+
   Tenant tenant() {
     return tenant;
   }

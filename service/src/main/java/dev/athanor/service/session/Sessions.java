@@ -135,6 +135,9 @@ public final class Sessions {
       if (known != null && known.isIntact(store)) {
         return known;
       }
+      if (known != null) {
+        known.delete(store.of(context.tenant())); // what is left of it
+      }
       var made = CachePool.create(model, cachePositions, store, transfers, context);
       pools.put(model, made);
       return made;
@@ -147,11 +150,12 @@ public final class Sessions {
    * @throws Failure.Refused with {@code not-found}
    */
   public Session get(Tenant tenant, String modelName, String id) {
-    sweep();
     var session = sessions.get(id);
-    if (session == null
-        || !session.tenant().equals(tenant)
-        || !session.model().name().equals(modelName)) {
+    if (session == null || !session.tenant().equals(tenant) || !session.isOf(modelName)) {
+      throw unknown(id);
+    }
+    if (hasEnded(session)) {
+      delete(session);
       throw unknown(id);
     }
     return session;
@@ -192,17 +196,16 @@ public final class Sessions {
     store.of(session.tenant()).deleteScope(scope(session));
   }
 
-  /** Ends sessions that have expired, or whose model or pool is gone. */
   private void sweep() {
-    var now = clock.instant();
-    for (var session : sessions.values()) {
-      var pool = session.pool();
-      if (session.hasExpired(now)
-          || !models.isStored(session.tenant(), session.model())
-          || (pool != null && !pool.isIntact(store))) {
-        delete(session);
-      }
-    }
+    sessions.values().stream().filter(this::hasEnded).forEach(this::delete);
     pools.values().removeIf(pool -> !pool.isIntact(store));
+  }
+
+  /** Returns whether a session has expired, or its model or its memory is gone. */
+  private boolean hasEnded(Session session) {
+    var pool = session.pool();
+    return session.hasExpired(clock.instant())
+        || !models.isStored(session.tenant(), session.model())
+        || (pool != null && !pool.isIntact(store));
   }
 }

@@ -96,7 +96,11 @@ class SessionsTest {
   }
 
   private Response generate(Map<String, ?> request) {
-    return given().contentType("application/json").body(request).post(PATH + "/generate");
+    return given()
+        .contentType("application/json")
+        .header("X-Row-Invariant", "true")
+        .body(request)
+        .post(PATH + "/generate");
   }
 
   private List<Integer> generated(Map<String, ?> request) {
@@ -183,6 +187,7 @@ class SessionsTest {
         given()
             .contentType("application/json")
             .accept("text/event-stream")
+            .header("X-Row-Invariant", "true")
             .body(request)
             .post(PATH + "/generate");
     answer.then().statusCode(200).contentType("text/event-stream");
@@ -254,6 +259,7 @@ class SessionsTest {
     given().delete(SESSIONS + "/" + fork).then().statusCode(204);
     next(session(), 1);
     given().get(SESSIONS).then().statusCode(200).body("sessions", hasSize(5));
+    given().get(PATH + "@1/sessions/" + session).then().statusCode(200);
   }
 
   @Test
