@@ -76,6 +76,12 @@ public final class ServeCommand implements Callable<Integer> {
   private @Nullable Path weights;
 
   @Option(
+      names = "--models",
+      description = "a folder that keeps stored models, which the next start loads",
+      paramLabel = "DIR")
+  private @Nullable Path models;
+
+  @Option(
       names = "--check",
       description =
           "starts with these settings, runs the self-test and stops; exit status 0 if ready")
@@ -200,6 +206,7 @@ public final class ServeCommand implements Callable<Integer> {
     add(settings, "athanor.device", device);
     add(settings, "athanor.plugins", plugins.folder());
     add(settings, "athanor.weights", weights);
+    add(settings, "athanor.models.dir", models);
     add(
         settings,
         "spring.config.additional-location",

@@ -46,6 +46,7 @@ final class CachePool {
   private final StoredModel model;
   private final List<State.Cached> states;
   private final long bytesPerBlock;
+  private final Runnable reclaim;
 
   /** The handles of the blocks by the name of the state's input. */
   private final Map<String, String> handles = new LinkedHashMap<>();
@@ -55,8 +56,9 @@ final class CachePool {
 
   private final Deque<Integer> free = new ArrayDeque<>();
 
-  private CachePool(StoredModel model, List<State.Cached> states, int blocks) {
+  private CachePool(StoredModel model, List<State.Cached> states, int blocks, Runnable reclaim) {
     this.model = model;
+    this.reclaim = reclaim;
     this.states = states;
     users = new int[blocks];
     for (int i = 0; i < blocks; i++) {
@@ -72,6 +74,7 @@ final class CachePool {
    * Creates the pool of a model.
    *
    * @param positions of all sessions together
+   * @param reclaim ends sessions that have expired
    * @throws Failure if a quota or the memory does not suffice
    */
   static CachePool create(
@@ -79,6 +82,7 @@ final class CachePool {
       int positions,
       TensorStore store,
       Transfers transfers,
+      Runnable reclaim,
       RequestContext context) {
     var states = new ArrayList<State.Cached>();
     for (var state : model.definition().states()) {
@@ -86,7 +90,7 @@ final class CachePool {
         states.add(cached);
       }
     }
-    var pool = new CachePool(model, List.copyOf(states), Math.ceilDiv(positions, BLOCK));
+    var pool = new CachePool(model, List.copyOf(states), Math.ceilDiv(positions, BLOCK), reclaim);
     var tensors = store.of(context.tenant());
     try {
       for (var state : states) {
@@ -125,11 +129,20 @@ final class CachePool {
   }
 
   /**
-   * Takes free blocks.
+   * Takes free blocks; ends sessions that have expired if there are too few.
    *
-   * @return empty if too few are free
+   * @throws Failure.Busy if too few are free nevertheless
    */
-  synchronized Optional<List<Integer>> take(int count) {
+  List<Integer> take(int count) {
+    return takeFree(count)
+        .or(() -> {
+          reclaim.run();
+          return takeFree(count);
+        })
+        .orElseThrow(() -> exhausted(count));
+  }
+
+  private synchronized Optional<List<Integer>> takeFree(int count) {
     if (free.size() < count) {
       return Optional.empty();
     }
@@ -142,8 +155,7 @@ final class CachePool {
     return Optional.of(taken);
   }
 
-  /** Returns the failure of a request that needs more blocks than are free. */
-  synchronized Failure exhausted(int count) {
+  private synchronized Failure exhausted(int count) {
     return new Failure.Busy(
         Code.QUOTA_EXCEEDED,
         "the cache of the model %s has %d blocks of %d positions; %d more are needed, and %d are free. Delete sessions, or raise athanor.models.cache-positions."

@@ -175,25 +175,29 @@ public final class Session {
   }
 
   /**
-   * Takes the blocks for more positions.
+   * Takes the blocks for more positions. Only the call that uses the session may do so.
    *
    * @throws Failure if the model has a smaller maximum, or too few blocks are free
    */
-  synchronized void reserve(int positions) {
+  void reserve(int positions) {
+    int held = length();
     int most = model.definition().maxPositions();
-    if (positions > most - length) {
+    if (positions > most - held) {
       throw new Failure.Refused(
           Code.TOO_LARGE,
           "session",
           "the session %s has %d positions, and the call adds %d; the model has at most %d"
-              .formatted(id, length, positions, most));
+              .formatted(id, held, positions, most));
     }
     if (pool == null) {
       return;
     }
-    int missing = Math.ceilDiv(length + positions, CachePool.BLOCK) - blocks.size();
+    int missing = Math.ceilDiv(held + positions, CachePool.BLOCK) - blocks().size();
     if (missing > 0) {
-      blocks.addAll(pool.take(missing).orElseThrow(() -> pool.exhausted(missing)));
+      var taken = pool.take(missing); // without the lock, since this may end other sessions
+      synchronized (this) {
+        blocks.addAll(taken);
+      }
     }
   }
 

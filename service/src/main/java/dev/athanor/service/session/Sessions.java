@@ -116,13 +116,9 @@ public final class Sessions {
     }
   }
 
+  /** Returns the options of a tensor of a session, which is deleted with its model. */
   static TensorOptions options(Session session, State state) {
-    return new TensorOptions(state.input(), scope(session), Duration.ZERO, null);
-  }
-
-  /** Returns the scope of the tensors of a session. */
-  private static String scope(Session session) {
-    return "session " + session.id();
+    return new TensorOptions(state.input(), session.model().scope(), session.lease(), null);
   }
 
   /** Returns the pool of a model, made on first use; null if no state is cached in blocks. */
@@ -138,7 +134,7 @@ public final class Sessions {
       if (known != null) {
         known.delete(store.of(context.tenant())); // what is left of it
       }
-      var made = CachePool.create(model, cachePositions, store, transfers, context);
+      var made = CachePool.create(model, cachePositions, store, transfers, this::sweep, context);
       pools.put(model, made);
       return made;
     }
@@ -193,7 +189,8 @@ public final class Sessions {
   public void delete(Session session) {
     sessions.remove(session.id(), session);
     session.close();
-    store.of(session.tenant()).deleteScope(scope(session));
+    var tensors = store.of(session.tenant());
+    session.carried().values().forEach(tensor -> tensors.delete(tensor.handle()));
   }
 
   private void sweep() {
@@ -206,6 +203,7 @@ public final class Sessions {
     var pool = session.pool();
     return session.hasExpired(clock.instant())
         || !models.isStored(session.tenant(), session.model())
-        || (pool != null && !pool.isIntact(store));
+        || (pool != null && !pool.isIntact(store))
+        || !session.carried().values().stream().map(TensorInfo::handle).allMatch(store::lives);
   }
 }

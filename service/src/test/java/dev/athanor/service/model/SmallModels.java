@@ -94,6 +94,21 @@ public final class SmallModels {
         .addOutput(matrix("t", "rows", WIDTH));
   }
 
+  /** y = relu(present), where present is the state followed by x: what a decoder does with keys. */
+  public static byte[] appending() {
+    var axis = AttributeProto.newBuilder().setName("axis").setI(1);
+    return model(
+        GraphProto.newBuilder()
+            .addInput(matrix("x", "batch", "new"))
+            .addInput(matrix("past_key_values.0.key", "batch", "past"))
+            .addNode(
+                node("Concat", "present.0.key", "past_key_values.0.key", "x").toBuilder()
+                    .addAttribute(axis))
+            .addNode(node("Relu", "y", "present.0.key"))
+            .addOutput(matrix("y", "batch", "all"))
+            .addOutput(matrix("present.0.key", "batch", "all")));
+  }
+
   /** A zip of a decoder of two layers with at most 128 positions and 30 tokens. */
   @SuppressWarnings("unchecked")
   public static byte[] decoder() throws IOException {

@@ -2,9 +2,11 @@ package dev.athanor.service.rest;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
+import static org.hamcrest.Matchers.contains;
 import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.hasSize;
+import static org.hamcrest.Matchers.startsWith;
 
 import dev.athanor.ops.HostTensor;
 import dev.athanor.service.AthanorApplication;
@@ -19,6 +21,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -35,7 +38,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
     classes = AthanorApplication.class,
     properties = {"athanor.device=emulator", "athanor.models.cache-positions=192"},
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
-class SessionsTest {
+class SessionRequestsTest {
 
   private static final Map<String, byte[]> FILES =
       Objects.requireNonNull(CheckpointFiles.all().get("llama"));
@@ -68,7 +71,7 @@ class SessionsTest {
     given().delete(PATH).then().statusCode(204);
     List<String> scopes =
         given().queryParam("limit", 1000).get("/tensors").jsonPath().getList("tensors.scope");
-    assertThat(scopes).allMatch(scope -> !scope.startsWith("session") && !scope.contains("llama"));
+    assertThat(scopes).noneMatch(scope -> scope != null && scope.startsWith("model "));
   }
 
   private String session() {
@@ -351,5 +354,65 @@ class SessionsTest {
     generate(Map.of("tokens", List.of(1), "session", "s_0")).then().statusCode(404);
     given().delete(SESSIONS + "/" + session).then().statusCode(204);
     run(session, List.of(1)).then().statusCode(404);
+  }
+
+  private Response append(String session, List<Integer> values, String... outputs) {
+    var x = Map.of("dtype", "f32", "shape", List.of(1, values.size()), "data", values);
+    var asked = new HashMap<String, Object>();
+    Arrays.stream(outputs).forEach(output -> asked.put(output, Map.of()));
+    return given()
+        .contentType("application/json")
+        .body(Map.of("session", session, "inputs", Map.of("x", x), "outputs", asked))
+        .post("/models/appending/run");
+  }
+
+  /** The state of an ONNX decoder grows with each call. */
+  @Test
+  void sessionsCarryTheStateOfOnnxModels() {
+    var path = "/models/appending";
+    given().contentType("application/onnx").body(SmallModels.appending()).put(path);
+    String session =
+        given().post(path + "/sessions").then().statusCode(201).extract().path("session");
+    append(session, List.of(1, 2)).then().statusCode(200).body("outputs.y.data", contains(1f, 2f));
+    append(session, List.of(3)).then().body("outputs.y.data", contains(1f, 2f, 3f));
+    given().get(path + "/sessions/" + session).then().body("bytes", equalTo(12));
+    String fork =
+        given()
+            .post(path + "/sessions/" + session + "/fork")
+            .then()
+            .statusCode(201)
+            .extract()
+            .path("session");
+    append(fork, List.of(9)).then().body("outputs.y.data", contains(1f, 2f, 3f, 9f));
+    append(session, List.of(4), "y").then().body("outputs.y.data", contains(1f, 2f, 3f, 4f));
+    append(session, List.of(4), "present.0.key")
+        .then()
+        .statusCode(400)
+        .body("detail", equalTo("outputs.present.0.key is part of the session's state; remove it"));
+    given()
+        .contentType("application/json")
+        .body(Map.of("tokens", List.of(1)))
+        .post(path + "/generate")
+        .then()
+        .statusCode(400)
+        .body("detail", startsWith("the model appending does not generate tokens; "));
+    given().delete(path).then().statusCode(204);
+    append(session, List.of(4)).then().statusCode(404);
+  }
+
+  /** Whoever deletes the cache of a model ends its sessions; new ones get another cache. */
+  @Test
+  void sessionsEndWithTheirCache() {
+    var session = session();
+    next(session, 1, 2);
+    String cache =
+        given()
+            .queryParam("limit", 1000)
+            .get("/tensors")
+            .jsonPath()
+            .getString("tensors.find { it.name == 'layers.0.keys' }.handle");
+    given().delete("/tensors/" + cache).then().statusCode(204);
+    run(session, List.of(3)).then().statusCode(404).body("field", equalTo("session"));
+    next(session(), 1, 2);
   }
 }
