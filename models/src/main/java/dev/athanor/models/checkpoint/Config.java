@@ -57,11 +57,11 @@ record Config(Map<String, ?> members) {
   double number(String name, double otherwise) {
     return optional(
             name,
-            "a positive number",
+            "a positive number of f32",
             member ->
                 member instanceof Number number
-                        && number.doubleValue() > 0
-                        && Double.isFinite(number.doubleValue())
+                        && number.floatValue() > 0
+                        && Float.isFinite(number.floatValue())
                     ? number.doubleValue()
                     : null)
         .orElse(otherwise);

@@ -1,6 +1,7 @@
 package dev.athanor.models.checkpoint;
 
 import dev.athanor.models.ModelDefinition;
+import dev.athanor.models.ModelException;
 import dev.athanor.models.graph.Graph;
 import dev.athanor.models.graph.GraphBuilder;
 import dev.athanor.models.graph.Value;
@@ -142,6 +143,14 @@ final class Decoder implements ModelDefinition {
           Map.of("expression", "max(x0 + x1, 0)"));
     }
 
+    private HostTensor factor(double number) {
+      try {
+        return HostTensor.of(TensorType.of(dtype, 1), number);
+      } catch (IllegalArgumentException e) {
+        throw new ModelException.Malformed("the factor of the embeddings: " + e.getMessage());
+      }
+    }
+
     Map<String, Value> results(Set<String> outputs) {
       var x =
           steps.one(
@@ -152,7 +161,7 @@ final class Decoder implements ModelDefinition {
               Map.of());
       if (config.scales().embeddings() != 1) {
         // transformers rounds the factor
-        var factor = HostTensor.of(TensorType.of(dtype, 1), config.scales().embeddings());
+        var factor = factor(config.scales().embeddings());
         x =
             steps.one(
                 "map",

@@ -120,7 +120,7 @@ class CheckpointsTest {
         Arguments.of(
             "llama",
             Map.of("rms_norm_eps", 0),
-            "`rms_norm_eps` is 0 in config.json; it must be a positive number"),
+            "`rms_norm_eps` is 0 in config.json; it must be a positive number of f32"),
         Arguments.of(
             "llama",
             Map.of("attention_bias", "no"),
