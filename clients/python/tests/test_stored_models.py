@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import io
+import tempfile
 import unittest
 import zipfile
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import athanor
+from athanor._model_files import members
 
 from . import live
 
@@ -89,6 +91,42 @@ class StoredModelsTest(unittest.TestCase):
                 await a.delete_model("async")
 
         asyncio.run(run())
+
+    def test_a_model_is_stored_from_a_file_and_a_folder(self) -> None:
+        with tempfile.TemporaryDirectory() as name, athanor.connect(live.url()) as a:
+            folder = Path(name, "folder")
+            folder.mkdir()
+            (folder / "model.onnx").write_bytes(self.model)
+            for path in (folder, folder / "model.onnx"):
+                a.store_model("stored", path)
+                y = a.run_model("stored", {"x": TOKENS}, ["y"])["y"]
+                np.testing.assert_allclose(y.numpy(), self.expected, rtol=1e-3, atol=1e-4)
+            a.delete_model("stored")
+            empty = Path(name, "empty.onnx")
+            empty.touch()
+            with self.assertRaises(athanor.AthanorError) as raised:
+                a.store_model("stored", empty)
+            self.assertEqual("malformed-body", raised.exception.code)
+            with self.assertRaises(FileNotFoundError):
+                a.store_model("stored", Path(name, "missing.onnx"))
+
+    def test_the_folder_of_an_onnx_file_is_sent_with_its_data(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "data").mkdir()
+            (folder / ".cache").mkdir()
+            paths = [folder / one for one in ("data/weights.bin", "model.onnx", "model.onnx_data")]
+            for path in (*paths, folder / ".cache" / "old", folder / ".gitattributes"):
+                path.touch()
+            self.assertEqual(paths, members(folder))
+
+    def test_of_a_checkpoint_only_what_the_service_reads_is_sent(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            kept = ("config.json", "model-1.safetensors", "model-2.safetensors", "model.safetensors.index.json")
+            for file in (*kept, "pytorch_model.bin", "README.md", "tokenizer.json"):
+                (folder / file).touch()
+            self.assertEqual([folder / file for file in kept], members(folder))
 
     def test_a_file_that_is_no_model_is_refused(self) -> None:
         with athanor.connect(live.url()) as a, self.assertRaises(athanor.AthanorError) as raised:

@@ -19,19 +19,26 @@ from ._async import AsyncAthanor
 from ._client import Athanor
 from ._core import Step, View
 from ._errors import AthanorError
+from ._generation import AsyncTokenStream, Generation, TokenStream
 from ._http import Settings
 from ._models import AsyncModel, Model
+from ._sessions import AsyncSession, Session
 from ._tensor import AsyncTensor, Tensor
 
 __all__ = [
     "AsyncAthanor",
     "AsyncModel",
+    "AsyncSession",
     "AsyncTensor",
+    "AsyncTokenStream",
     "Athanor",
     "AthanorError",
+    "Generation",
     "Model",
+    "Session",
     "Step",
     "Tensor",
+    "TokenStream",
     "View",
     "connect",
     "connect_async",

@@ -83,6 +83,8 @@ class AsyncAthanor(Client[AsyncTensor], Asynchronous):
 
     async def _send(self, request: httpx.Request) -> Answer:
         response = await self._http.send(request, stream=True)
+        if events := Answer.of_events(response):
+            return events
         try:
             body = bytearray()
             async for piece in response.aiter_raw():

@@ -16,6 +16,7 @@ from ._arrays import Array, Bytes, NDArray
 from ._core import Attribute, Core, OpCore, Step
 from ._http import Answer, Flow, Settings
 from ._method import Blocking, method
+from ._model_files import PathLike
 from ._models import Models
 from ._ops import Ops
 from ._tensor import AnyTensor, Tensor
@@ -228,12 +229,22 @@ class Client(OpCaller[AnyTensor]):
     # -- models
 
     @method
-    def store_model(self, name: str, file: Bytes, *, timeout: float | None = None) -> Flow[dict[str, Any]]:
-        """Stores an ONNX model, or replaces the model with this name.
+    def store_model(
+        self,
+        name: str,
+        file: Bytes | PathLike,
+        *,
+        extents: Mapping[str, tuple[int, int]] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[dict[str, Any]]:
+        """Stores a version of a model, which becomes the default.
 
         Args:
             name: letters, digits, periods, hyphens and underscores.
-            file: the bytes of an ONNX file with its weights.
+            file: the path of an ONNX file; that of a folder, with an ONNX file and its external data or with
+                `config.json` and `*.safetensors`; that of a zip of such a folder; or the bytes of either file.
+            extents: the least and the greatest value of each extent that has a name, such as
+                `{"batch": (1, 8)}`; calls may choose any if None.
             timeout: seconds after which the call fails; the client's if None.
 
         Returns:
@@ -241,8 +252,14 @@ class Client(OpCaller[AnyTensor]):
 
         Raises:
             AthanorError: if the file is no model, or has nodes that no op expresses, which `detail` names.
+            OSError: if there is no such file, or the folder holds no model.
         """
-        return self._core.store_model(name, file, timeout)
+        return self._core.store_model(name, file, extents, timeout)
+
+    @method
+    def set_default(self, name: str, version: int) -> Flow[dict[str, Any]]:
+        """Chooses the version of a model that calls run which name none; returns its description."""
+        return self._core.set_default(name, version)
 
     @method
     def run_model(
@@ -266,12 +283,12 @@ class Client(OpCaller[AnyTensor]):
             AthanorError: if there is no such model, or the inputs do not suit it.
         """
         targets = dict(outputs) if isinstance(outputs, Mapping) else dict.fromkeys(outputs)
-        described = yield from self._core.run_model(name, inputs, targets, timeout)
+        described = yield from self._core.run_model(name, inputs, targets, None, timeout)
         return self._results(described, targets)
 
     @method
     def delete_model(self, name: str) -> Flow[None]:
-        """Deletes a model and its weights."""
+        """Deletes a model and its weights, or one of its versions, such as `bert@1`."""
         return self._core.delete_model(name)
 
     # -- the service
@@ -374,6 +391,8 @@ class Athanor(Client[Tensor], Blocking):
 
     def _send(self, request: httpx.Request) -> Answer:
         response = self._http.send(request, stream=True)
+        if events := Answer.of_events(response):
+            return events
         try:
             body = bytearray()
             for piece in response.iter_raw():

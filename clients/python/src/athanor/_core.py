@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypedDict
+from typing import Protocol, TypeAlias, TypedDict
 from urllib.parse import quote
 
 from ._arrays import Array, Bytes, HostTensor, NDArray, decode_safetensors, encode_safetensors, to_host
 from ._errors import AthanorError
-from ._http import CONNECT_TIMEOUT, LOG, Answer, Caller, Flow, Settings
+from ._http import CONNECT_TIMEOUT, JSON, LOG, Answer, Description, Flow, Settings
+from ._json import json_targets, json_tensor
 from ._leases import Leases
+from ._model_calls import ModelCalls
 from ._tensor import AnyTensor, BaseTensor
 
 Attribute: TypeAlias = bool | int | float | str | Sequence[float] | None
-Description: TypeAlias = dict[str, Any]
 
 BINARY = "application/octet-stream"
 SAFETENSORS = "application/x-safetensors"
-JSON = "application/json"
 NAME = re.compile(r"(?!t_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -78,7 +77,7 @@ class OpCore(Protocol):
         """Runs an op whose outputs come back at once."""
 
 
-class Core(Caller):
+class Core(ModelCalls):
     """The calls, and the tensors that the client owns."""
 
     def __init__(self, settings: Settings) -> None:
@@ -287,11 +286,11 @@ class Core(Caller):
         timeout: float | None,
     ) -> Flow[dict[str, Description]]:
         """Runs ops in one request; returns the descriptions of the outputs, which stay on the device."""
-        given = {name: _json_tensor(one) for name, one in inputs.items()}
+        given = {name: json_tensor(one) for name, one in inputs.items()}
         body = {
             "inputs": given,
             "steps": [_json_step(step, given) for step in steps],
-            "outputs": _json_targets(targets),
+            "outputs": json_targets(targets),
         }
         answer = yield from self.call(
             "POST",
@@ -299,51 +298,6 @@ class Core(Caller):
             parts=[memoryview(json.dumps(body).encode())],
             headers={"Content-Type": JSON} | ({"Idempotency-Key": uuid.uuid4().hex} if targets else {}),
             timeout=timeout,
-        )
-        described: dict[str, Description] = answer.json()["outputs"]
-        return described
-
-    # -- models
-
-    def store_model(self, name: str, file: Bytes, timeout: float | None) -> Flow[Description]:
-        answer = yield from self.call(
-            "PUT",
-            _model(name),
-            parts=[memoryview(file)],
-            headers={"Content-Type": "application/onnx"},
-            timeout=timeout,
-        )
-        described: Description = answer.json()
-        return described
-
-    def models(self) -> Flow[list[Description]]:
-        described: list[Description] = (yield from self.call("GET", "/models")).json()["models"]
-        return described
-
-    def model(self, name: str) -> Flow[Description]:
-        described: Description = (yield from self.call("GET", _model(name))).json()
-        return described
-
-    def delete_model(self, name: str) -> Flow[None]:
-        yield from self.call("DELETE", _model(name))
-
-    def run_model(
-        self,
-        name: str,
-        inputs: Mapping[str, BaseTensor | Array],
-        targets: Mapping[str, BaseTensor | None],
-        timeout: float | None,
-    ) -> Flow[dict[str, Description]]:
-        """Runs a model; returns the descriptions of the outputs, which stay on the device."""
-        given = {key: _json_tensor(one) for key, one in inputs.items()}
-        body = {"inputs": given, "outputs": _json_targets(targets)}
-        answer = yield from self.call(
-            "POST",
-            _model(name) + "/run",
-            parts=[memoryview(json.dumps(body).encode())],
-            headers={"Content-Type": JSON},
-            timeout=timeout,
-            repeatable=all(target is None for target in targets.values()),
         )
         described: dict[str, Description] = answer.json()["outputs"]
         return described
@@ -396,23 +350,6 @@ def _contents(value: Array | Bytes, dtype: str | None, shape: Sequence[int] | No
     return wanted
 
 
-def _json_tensor(value: BaseTensor | Array) -> Mapping[str, object]:
-    if isinstance(value, BaseTensor):
-        return {"handle": value.handle}
-    host = to_host(value)
-    return {"dtype": host.dtype, "shape": host.shape, "base64": base64.b64encode(host.data).decode()}
-
-
-def _json_targets(targets: Mapping[str, BaseTensor | None]) -> Mapping[str, object]:
-    return {
-        name: {"into": target.handle} if target else {"as": "handle"} for name, target in targets.items()
-    }
-
-
-def _model(name: str) -> str:
-    return f"/models/{quote(name, safe='')}"
-
-
 def _json_step(step: Step, given: dict[str, Mapping[str, object]]) -> Mapping[str, object]:
     inputs = {name: _source(one, given) for name, one in step.get("inputs", {}).items()}
     return {**step, "inputs": inputs}
@@ -433,5 +370,5 @@ def _name(value: str | BaseTensor, given: dict[str, Mapping[str, object]]) -> st
     if not NAME.fullmatch(value.handle):
         return value.handle
     name = f"tensor {value.handle}"
-    given[name] = _json_tensor(value)
+    given[name] = json_tensor(value)
     return name

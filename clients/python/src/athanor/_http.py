@@ -19,11 +19,14 @@ from ._arrays import pieces, plain
 from ._errors import AthanorError
 
 T = TypeVar("T")
+Description: TypeAlias = dict[str, Any]
 # A call is a generator: it yields a request and is sent the answer (or is thrown the transport's error), or
 # yields seconds to sleep. The two clients differ only in how they send and sleep.
 Flow: TypeAlias = Generator["httpx.Request | float", "Answer | None", T]
 
 LOG = logging.getLogger("athanor")
+JSON = "application/json"
+EVENTS = "text/event-stream"
 CONNECT_TIMEOUT = 10.0
 GRACE = 0.5  # seconds that the service gets beyond a deadline to say that it has passed
 LONGEST_PAUSE = 30.0
@@ -46,11 +49,19 @@ class Body(httpx.SyncByteStream, httpx.AsyncByteStream):
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer whose body has been read."""
+    """An answer whose body has been read; that of `events`, if any, remains to be read and closed."""
 
     status: int
     headers: httpx.Headers
     body: bytearray
+    events: httpx.Response | None = None
+
+    @staticmethod
+    def of_events(response: httpx.Response) -> Answer | None:
+        """Returns the answer if it is a stream of events."""
+        if not response.headers.get("content-type", "").startswith(EVENTS):
+            return None
+        return Answer(response.status_code, response.headers, bytearray(), response)
 
     def json(self) -> dict[str, Any]:
         try:
@@ -155,7 +166,7 @@ class Caller:
                 answer = yield self._request(method, base, path, query, parts, headers, end)
                 assert answer is not None
             except httpx.TransportError as e:
-                error = self._unreachable(e, base, limit)
+                error = self.unreachable(e, base, limit)
                 again = repeatable or isinstance(e, httpx.ConnectError | httpx.ConnectTimeout)
                 again = (
                     again and error.code == "connection-failed" and not isinstance(e, httpx.LocalProtocolError)
@@ -195,7 +206,7 @@ class Caller:
         body = Body(parts)
         given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
         url = base.rstrip("/") + path + ("?" + urlencode(given) if given else "")
-        fields = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": self.agent}
+        fields = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": self.agent}
         fields["Host"] = httpx.URL(base).netloc.decode()
         if method in ("POST", "PUT", "PATCH"):
             fields["Content-Length"] = str(body.nbytes)
@@ -209,7 +220,8 @@ class Caller:
         return httpx.Request(method, url, headers=fields, stream=body, extensions={"timeout": waits.as_dict()})
 
     @staticmethod
-    def _unreachable(cause: httpx.TransportError, base: str, limit: float | None) -> AthanorError:
+    def unreachable(cause: httpx.TransportError, base: str, limit: float | None) -> AthanorError:
+        """Returns the error that an error of the transport stands for."""
         if isinstance(cause, httpx.ReadTimeout | httpx.WriteTimeout):
             return AthanorError("deadline-exceeded", f"{base} did not answer within the timeout of {limit} s.")
         error = AthanorError("connection-failed", f"{base} cannot be reached: {cause or type(cause).__name__}.")

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ._arrays import Array
+from ._generation import AsyncTokenStream, TokenStream
 from ._http import Flow
 from ._method import Asynchronous, Blocking, method
+from ._sessions import AnyStream, AsyncSession, BaseSession, Function, Session
 from ._tensor import AnyTensor, AsyncTensor, Tensor
 
 if TYPE_CHECKING:
     from ._client import Client
 
+AnySession = TypeVar("AnySession", bound=BaseSession[Any, Any])
 
-class BaseModel(Generic[AnyTensor]):
+
+class BaseModel(Function[AnyTensor, AnyStream], Generic[AnyTensor, AnyStream, AnySession]):
     """What models of both clients have in common.
 
     Attributes:
-        name: its name.
-        version: its version when it was looked up; a call runs the version that is stored then.
+        name: its name; with `@` and the version if it was looked up so.
+        version: its version when it was looked up. A call runs the version of the name, or the default.
+        versions: all versions.
         inputs: the descriptions of its inputs, with `name`, `dtype` and `shape`; extents are numbers, or names
             of extents that calls choose.
         outputs: the names of its outputs.
     """
 
-    def __init__(self, client: Client[AnyTensor], description: Mapping[str, Any]) -> None:
-        self._client = client
-        self.name: str = description["name"]
+    _session_class: type[AnySession]
+
+    def __init__(self, client: Client[AnyTensor], name: str, description: Mapping[str, Any]) -> None:
+        super().__init__(client, name, description["outputs"], None)
+        self.name = name
         self.version: int = description["version"]
+        self.versions: list[int] = description["versions"]
         self.inputs: list[dict[str, Any]] = description["inputs"]
         self.outputs: list[str] = description["outputs"]
 
@@ -36,47 +43,42 @@ class BaseModel(Generic[AnyTensor]):
         inputs = ", ".join(f"{one['name']}: {one['dtype']}[{', '.join(one['shape'])}]" for one in self.inputs)
         return f"<model {self.name}, version {self.version}: ({inputs}) -> {', '.join(self.outputs)}>"
 
-    def _run(self, flow: Flow[Any]) -> Any:
-        return self._client._run(flow)
+    def _opened(self, description: Mapping[str, Any]) -> AnySession:
+        return self._session_class(self._client, self.name, self.outputs, description)
 
     @method
-    def __call__(
-        self,
-        inputs: Mapping[str, AnyTensor | Array] | None = None,
-        /,
-        *,
-        outputs: Sequence[str] | Mapping[str, AnyTensor | None] | None = None,
-        timeout: float | None = None,
-        **arrays: AnyTensor | Array,
-    ) -> Flow[dict[str, AnyTensor]]:
-        """Runs the model in one request, and keeps the outputs on the device.
+    def session(self, *, ttl: int | None = None) -> Flow[AnySession]:
+        """Begins a session, which keeps the model's state between calls.
 
         Args:
-            inputs: inputs whose names are no Python names, or `outputs` or `timeout`.
-            outputs: the outputs to keep, or a mapping from names to tensors to write to (None: a new tensor);
-                all if None.
-            timeout: seconds after which the call fails; the client's if None.
-            arrays: tensors and arrays by the model's inputs. Arrays travel as base64: upload large ones.
+            ttl: seconds that it lives after its last call, 0 until it is deleted; one hour if None.
 
         Raises:
-            AthanorError: if the model is gone, or the inputs do not suit it.
+            AthanorError: if the model has no state.
         """
-        kept = self.outputs if outputs is None else outputs
-        targets = dict(kept) if isinstance(kept, Mapping) else dict.fromkeys(kept)
-        given = {**(inputs or {}), **arrays}
-        described = yield from self._client._core.run_model(self.name, given, targets, timeout)
-        return self._client._results(described, targets)
+        return self._opened((yield from self._client._core.create_session(self.name, ttl)))
+
+    @method
+    def sessions(self) -> Flow[list[AnySession]]:
+        """Returns the caller's sessions of the model, of all its versions."""
+        return [self._opened(one) for one in (yield from self._client._core.sessions(self.name))]
 
 
-class Model(BaseModel[Tensor], Blocking):
+class Model(BaseModel[Tensor, TokenStream, Session], Blocking):
     """A stored model, which is called like a function: `a.models["bert"](x=tokens)["y"]`."""
 
+    _session_class = Session
+    _stream_class = TokenStream
 
-class AsyncModel(BaseModel[AsyncTensor], Asynchronous):
+
+class AsyncModel(BaseModel[AsyncTensor, AsyncTokenStream, AsyncSession], Asynchronous):
     """A stored model, of the asynchronous client."""
 
+    _session_class = AsyncSession
+    _stream_class = AsyncTokenStream
 
-AnyModel = TypeVar("AnyModel", bound=BaseModel[Any])
+
+AnyModel = TypeVar("AnyModel", bound=BaseModel[Any, Any, Any])
 
 
 class BaseModels(Generic[AnyModel]):
@@ -97,12 +99,12 @@ class BaseModels(Generic[AnyModel]):
 
     @method
     def __getitem__(self, name: str) -> Flow[AnyModel]:
-        """Returns a model.
+        """Returns a model; `bert@2` is a version, `bert` the default.
 
         Raises:
             AthanorError: with code `not-found` if there is no such model.
         """
-        return self._model_class(self._client, (yield from self._client._core.model(name)))
+        return self._model_class(self._client, name, (yield from self._client._core.model(name)))
 
 
 class Models(BaseModels[Model], Blocking):
