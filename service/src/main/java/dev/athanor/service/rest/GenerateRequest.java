@@ -13,7 +13,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
@@ -30,11 +29,6 @@ record GenerateRequest(@Nullable String session, Generation.Request generation) 
       List.of(
           "tokens", "session", "maxTokens", "stop", "seed", "temperature", "topK", "topP", "minP");
 
-  private static final int DEFAULT_TOKENS = 128;
-  private static final int MOST_TOKENS = 1 << 16;
-  private static final int MOST_STOPS = 256;
-  private static final int LONGEST_PROMPT = 1 << 20;
-
   static GenerateRequest read(InputStream body) throws IOException {
     return Json.read(body, parser -> new Reader(parser).read());
   }
@@ -45,7 +39,7 @@ record GenerateRequest(@Nullable String session, Generation.Request generation) 
     private List<Long> tokens = List.of();
     private List<Long> stop = List.of();
     private @Nullable String session;
-    private int maxTokens = DEFAULT_TOKENS;
+    private int maxTokens = Generation.Request.DEFAULT_TOKENS;
     private @Nullable Long seed;
 
     Reader(JsonParser parser) {
@@ -57,10 +51,11 @@ record GenerateRequest(@Nullable String session, Generation.Request generation) 
         var key = parser.currentName();
         parser.nextToken();
         switch (key) {
-          case "tokens" -> tokens = integers(key, LONGEST_PROMPT);
-          case "stop" -> stop = integers(key, MOST_STOPS);
+          case "tokens" -> tokens = integers(key, Generation.Request.LONGEST_PROMPT);
+          case "stop" -> stop = integers(key, Generation.Request.MOST_STOPS);
           case "session" -> session = Json.string(parser, key, Code.INVALID_ATTRIBUTE);
-          case "maxTokens" -> maxTokens = maxTokens();
+          case "maxTokens" ->
+              maxTokens = Generation.Request.maxTokens(key, TensorJson.integer(parser, key, 1));
           case "seed" -> seed = TensorJson.integer(parser, key, Long.MIN_VALUE);
           default -> {
             if (!SAMPLING.contains(key)) {
@@ -70,24 +65,9 @@ record GenerateRequest(@Nullable String session, Generation.Request generation) 
           }
         }
       }
-      if (tokens.isEmpty()) {
-        throw new Failure.Refused(
-            Code.MISSING_INPUT, "tokens", "tokens is missing; give the token ids of the prompt");
-      }
-      long key = seed == null ? ThreadLocalRandom.current().nextLong(1L << 53) : seed;
+      long key = seed == null ? Generation.Request.drawSeed() : seed;
       return new GenerateRequest(
           session, new Generation.Request(tokens, maxTokens, Set.copyOf(stop), key, sampling));
-    }
-
-    private int maxTokens() {
-      long given = TensorJson.integer(parser, "maxTokens", 1);
-      if (given < 1 || given > MOST_TOKENS) {
-        throw new Failure.Refused(
-            Code.INVALID_ATTRIBUTE,
-            "maxTokens",
-            "maxTokens is %d; it must be 1 to %d".formatted(given, MOST_TOKENS));
-      }
-      return (int) given;
     }
 
     private List<Long> integers(String field, int most) {
@@ -101,10 +81,7 @@ record GenerateRequest(@Nullable String session, Generation.Request generation) 
       var values = new ArrayList<Long>();
       while (parser.nextToken() != JsonToken.END_ARRAY) {
         if (values.size() == most) {
-          throw new Failure.Refused(
-              Code.TOO_LARGE,
-              field,
-              "%s has more than %d elements, which is the limit".formatted(field, most));
+          throw Generation.Request.tooMany(field, most);
         }
         values.add(TensorJson.integer(parser, "%s[%d]".formatted(field, values.size()), 0));
       }

@@ -9,7 +9,6 @@ import dev.athanor.service.session.Sessions;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -26,8 +25,6 @@ import org.springframework.web.bind.annotation.RestController;
 /** Begins, copies and ends sessions of models. */
 @RestController
 class SessionController {
-
-  private static final Duration LEASE = Duration.ofHours(1);
 
   private final Sessions sessions;
   private final SessionRuns runs;
@@ -63,7 +60,7 @@ class SessionController {
       throws IOException {
     Media.ofAnswer(request, Media.JSON);
     HttpRequests.checkQuery(request, List.of("ttlSeconds"));
-    var lease = Objects.requireNonNullElse(HttpRequests.lease(request), LEASE);
+    var lease = Objects.requireNonNullElse(HttpRequests.lease(request), Sessions.LEASE);
     created(name, sessions.create(name, lease, HttpRequests.context(request)), response);
   }
 

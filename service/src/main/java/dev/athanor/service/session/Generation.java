@@ -1,14 +1,17 @@
 package dev.athanor.service.session;
 
 import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.stream.RequestContext;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
 /** The tokens that a model generates for a request. */
@@ -25,10 +28,72 @@ public final class Generation {
    */
   public record Request(
       List<Long> tokens, int maxTokens, Set<Long> stop, long seed, Map<String, ?> sampling) {
+    /** Maximum number of tokens to generate for requests that give none. */
+    public static final int DEFAULT_TOKENS = 128;
+
+    /** Maximum length of a prompt. */
+    public static final int LONGEST_PROMPT = 1 << 20;
+
+    /** Maximum number of stop tokens. */
+    public static final int MOST_STOPS = 256;
+
+    private static final int MOST_TOKENS = 1 << 16;
+
+    /**
+     * Checks the tokens.
+     *
+     * @throws Failure.Refused if there is no token, or an id is negative
+     */
     public Request {
+      if (tokens.isEmpty()) {
+        throw new Failure.Refused(
+            Code.MISSING_INPUT, "tokens", "tokens is missing; give the token ids of the prompt");
+      }
+      checkIds("tokens", tokens);
+      checkIds("stop", stop);
       tokens = List.copyOf(tokens);
       stop = Set.copyOf(stop);
       sampling = Map.copyOf(sampling);
+    }
+
+    private static void checkIds(String field, Collection<Long> ids) {
+      ids.stream()
+          .filter(id -> id < 0)
+          .findFirst()
+          .ifPresent(id -> {
+            throw new Failure.Refused(
+                Code.INVALID_ATTRIBUTE,
+                field,
+                "%s has %d; a token id is at least 0".formatted(field, id));
+          });
+    }
+
+    /**
+     * Returns a maximum of tokens that a client gives.
+     *
+     * @throws Failure.Refused with {@code invalid-attribute} if it is out of range
+     */
+    public static int maxTokens(String field, long given) {
+      if (given < 1 || given > MOST_TOKENS) {
+        throw new Failure.Refused(
+            Code.INVALID_ATTRIBUTE,
+            field,
+            "%s is %d; it must be 1 to %d".formatted(field, given, MOST_TOKENS));
+      }
+      return (int) given;
+    }
+
+    /** Returns the failure of a list with too many elements. */
+    public static Failure tooMany(String field, int most) {
+      return new Failure.Refused(
+          Code.TOO_LARGE,
+          field,
+          "%s has more than %d elements, which is the limit".formatted(field, most));
+    }
+
+    /** Returns a seed for a request without one, which JavaScript represents exactly. */
+    public static long drawSeed() {
+      return ThreadLocalRandom.current().nextLong(1L << 53);
     }
   }
 

@@ -27,6 +27,9 @@ import org.jspecify.annotations.Nullable;
 /** The sessions of all tenants. */
 public final class Sessions {
 
+  /** The lease of sessions whose clients give none. */
+  public static final Duration LEASE = Duration.ofHours(1);
+
   /** Maximum number of sessions of a tenant. */
   private static final int MOST_SESSIONS = 4096;
 

@@ -49,14 +49,17 @@ class ModelsServiceTest {
   @Autowired private GrpcServerLifecycle server;
 
   /** What a test does with a channel. */
-  private interface Client {
+  interface Client {
     void call(ManagedChannel channel) throws Throwable;
   }
 
   private void connected(Client client) throws Throwable {
+    connected(server.getPort(), client);
+  }
+
+  static void connected(int port, Client client) throws Throwable {
     var channel =
-        Grpc.newChannelBuilderForAddress(
-                "127.0.0.1", server.getPort(), InsecureChannelCredentials.create())
+        Grpc.newChannelBuilderForAddress("127.0.0.1", port, InsecureChannelCredentials.create())
             .build();
     try {
       client.call(channel);
@@ -65,7 +68,7 @@ class ModelsServiceTest {
     }
   }
 
-  private static PutModelRequest header(PutModelHeader.Builder header) {
+  static PutModelRequest header(PutModelHeader.Builder header) {
     return PutModelRequest.newBuilder().setHeader(header).build();
   }
 
@@ -74,7 +77,7 @@ class ModelsServiceTest {
   }
 
   /** Returns the messages of a file in chunks of 100 bytes. */
-  private static PutModelRequest[] messages(PutModelRequest header, byte[] file) {
+  static PutModelRequest[] messages(PutModelRequest header, byte[] file) {
     var messages = new ArrayList<>(List.of(header));
     var bytes = ByteString.copyFrom(file);
     for (int at = 0; at < file.length; at += 100) {
@@ -84,7 +87,7 @@ class ModelsServiceTest {
     return messages.toArray(PutModelRequest[]::new);
   }
 
-  private static Model put(ManagedChannel channel, PutModelRequest... messages) throws Throwable {
+  static Model put(ManagedChannel channel, PutModelRequest... messages) throws Throwable {
     var answer = new CompletableFuture<PutModelResponse>();
     var call =
         ModelsGrpc.newStub(channel)

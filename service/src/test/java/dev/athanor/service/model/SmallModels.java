@@ -110,12 +110,17 @@ public final class SmallModels {
   }
 
   /** A zip of a decoder of two layers with at most 128 positions and 30 tokens. */
-  @SuppressWarnings("unchecked")
   public static byte[] decoder() throws IOException {
+    return decoder(128);
+  }
+
+  /** A zip of a decoder of two layers and 30 tokens. */
+  @SuppressWarnings("unchecked")
+  public static byte[] decoder(int positions) throws IOException {
     var files = Objects.requireNonNull(CheckpointFiles.all().get("llama"));
     var json = new JsonMapper();
     Map<String, Object> config = json.readValue(files.get("config.json"), Map.class);
-    config.put("max_position_embeddings", 128);
+    config.put("max_position_embeddings", positions);
     var body = new ByteArrayOutputStream();
     try (var zip = new ZipOutputStream(body)) {
       add(zip, "config.json", json.writeValueAsBytes(config));

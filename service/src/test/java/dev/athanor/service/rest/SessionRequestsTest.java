@@ -347,6 +347,14 @@ class SessionRequestsTest {
         .then()
         .statusCode(400)
         .body("detail", equalTo("maxTokens is 0; it must be 1 to 65536"));
+    generate(Map.of("tokens", List.of(1, -1)))
+        .then()
+        .statusCode(400)
+        .body("detail", equalTo("tokens has -1; a token id is at least 0"));
+    generate(Map.of("tokens", List.of(1), "stop", IntStream.range(0, 257).boxed().toList()))
+        .then()
+        .statusCode(413)
+        .body("detail", equalTo("stop has more than 256 elements, which is the limit"));
     generate(Map.of("tokens", List.of(1), "temperature", -1))
         .then()
         .statusCode(400)
