@@ -55,7 +55,7 @@ class OpsShadersTest {
           false, false, false, false, false, false, false, true, false, Set.of(), 32 << 10);
 
   /** Distance of the kernels that a normal build translates. */
-  private static final int SAMPLED = 5;
+  private static final int SAMPLED = 12;
 
   /** Distance of those, among the translated, that other builds than the sweep validate. */
   private static final int VALIDATED = 8;
