@@ -98,7 +98,7 @@ class StoredModelsTest(unittest.TestCase):
             folder.mkdir()
             (folder / "model.onnx").write_bytes(self.model)
             for path in (folder, folder / "model.onnx"):
-                a.store_model("stored", path)
+                a.store_model("stored", path, extents={})
                 y = a.run_model("stored", {"x": TOKENS}, ["y"])["y"]
                 np.testing.assert_allclose(y.numpy(), self.expected, rtol=1e-3, atol=1e-4)
             a.delete_model("stored")

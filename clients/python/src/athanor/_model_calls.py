@@ -25,12 +25,12 @@ class ModelCalls(Caller):
         extents: Mapping[str, tuple[int, int]] | None,
         timeout: float | None,
     ) -> Flow[Description]:
-        ranges = extents and ",".join(f"{extent}:{least}-{most}" for extent, (least, most) in extents.items())
+        ranges = [f"{extent}:{least}-{most}" for extent, (least, most) in (extents or {}).items()]
         with model_file(file) as contents:
             answer = yield from self.call(
                 "PUT",
                 _model(name),
-                {"extents": ranges},
+                {"extents": ranges or None},
                 [contents],
                 {"Content-Type": media_type(contents)},
                 timeout=timeout,
