@@ -187,13 +187,13 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
     Futures.await(session.models.delete(name));
   }
 
-  /** Creates a session of a model with the service's default lease. Needs HTTP. */
+  /** Creates a session of a model with the service's default lease. */
   public SessionInfo createSession(String model) {
     return Futures.await(session.models.createSession(model, null));
   }
 
   /**
-   * Creates a session of a model. Needs HTTP.
+   * Creates a session of a model.
    *
    * @param lease in whole seconds, renewed by each call; zero keeps the session until it is deleted
    */
@@ -201,29 +201,29 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
     return Futures.await(session.models.createSession(model, lease.toSeconds()));
   }
 
-  /** Creates a session with the state of another, which stays as it is. Needs HTTP. */
+  /** Creates a session with the state of another, which stays as it is. */
   public SessionInfo forkSession(String model, String sessionId) {
     return Futures.await(session.models.forkSession(model, sessionId));
   }
 
-  /** Returns the sessions of a model. Needs HTTP. */
+  /** Returns the sessions of a model. */
   public List<SessionInfo> sessions(String model) {
     return Futures.await(session.models.sessions(model));
   }
 
-  /** Deletes a session and frees its state. Needs HTTP. */
+  /** Deletes a session and frees its state. */
   public void deleteSession(String model, String sessionId) {
     Futures.await(session.models.deleteSession(model, sessionId));
   }
 
-  /** Generates tokens with a decoder. Needs HTTP. */
+  /** Generates tokens with a decoder. */
   public Generation generate(String model, GenerateRequest request) {
     return generate(model, request, token -> {});
   }
 
   /**
    * Generates tokens with a decoder. An interrupt of the thread, or an exception of the receiver,
-   * ends the generation. Needs HTTP.
+   * ends the generation.
    *
    * @param receiver gets each token as it arrives, on a thread of the client; must not block
    */

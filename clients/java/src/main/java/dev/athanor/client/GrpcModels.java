@@ -1,7 +1,12 @@
 package dev.athanor.client;
 
+import com.google.protobuf.Duration;
+import dev.athanor.api.v1.CreateSessionRequest;
 import dev.athanor.api.v1.DeleteModelRequest;
+import dev.athanor.api.v1.DeleteSessionRequest;
+import dev.athanor.api.v1.ForkSessionRequest;
 import dev.athanor.api.v1.ListModelsRequest;
+import dev.athanor.api.v1.ListSessionsRequest;
 import dev.athanor.api.v1.ModelsGrpc;
 import dev.athanor.api.v1.PutModelHeader;
 import dev.athanor.api.v1.PutModelRequest;
@@ -67,11 +72,8 @@ final class GrpcModels implements ModelTransport {
       Map<String, Operand> inputs,
       Map<String, Transport.Target> targets,
       CallContext context) {
-    if (session != null) {
-      throw needsHttp();
-    }
     return GrpcFutures.unary(
-        stub(context).run(Protos.model(name, inputs, targets)),
+        stub(context).run(Protos.model(name, session, inputs, targets)),
         answer -> Protos.outputs(answer.getOutputsMap()));
   }
 
@@ -84,34 +86,44 @@ final class GrpcModels implements ModelTransport {
   @Override
   public CompletableFuture<SessionInfo> createSession(
       String model, @Nullable Long seconds, CallContext context) {
-    throw needsHttp();
+    var request = CreateSessionRequest.newBuilder().setModel(model);
+    if (seconds != null) {
+      request.setLease(Duration.newBuilder().setSeconds(seconds));
+    }
+    return GrpcFutures.unary(
+        stub(context).createSession(request.build()),
+        answer -> Protos.session(answer.getSession()));
   }
 
   @Override
   public CompletableFuture<SessionInfo> forkSession(
       String model, String session, CallContext context) {
-    throw needsHttp();
+    var request = ForkSessionRequest.newBuilder().setModel(model).setSession(session).build();
+    return GrpcFutures.unary(
+        stub(context).forkSession(request), answer -> Protos.session(answer.getSession()));
   }
 
   @Override
   public CompletableFuture<List<SessionInfo>> sessions(String model, CallContext context) {
-    throw needsHttp();
+    var request = ListSessionsRequest.newBuilder().setModel(model).build();
+    return GrpcFutures.unary(
+        stub(context).listSessions(request),
+        answer -> answer.getSessionsList().stream().map(Protos::session).toList());
   }
 
   @Override
   public CompletableFuture<String> deleteSession(
       String model, String session, CallContext context) {
-    throw needsHttp();
+    var request = DeleteSessionRequest.newBuilder().setModel(model).setSession(session).build();
+    return GrpcFutures.unary(stub(context).deleteSession(request), answer -> session);
   }
 
   @Override
   public CompletableFuture<Generation> generate(
       String model, GenerateRequest request, LongConsumer receiver, CallContext context) {
-    throw needsHttp();
-  }
-
-  private static UnsupportedOperationException needsHttp() {
-    return new UnsupportedOperationException(
-        "Sessions and generation need HTTP; connect to the service's http:// or https:// URL.");
+    var tokens = new GrpcTokens(receiver, grpc.url());
+    grpc.stub(ModelsGrpc.newStub(channel), context)
+        .generate(Protos.generate(model, request), tokens);
+    return tokens.result;
   }
 }

@@ -64,8 +64,14 @@ final class Protos {
   }
 
   static RunModelRequest model(
-      String name, Map<String, Operand> inputs, Map<String, Transport.Target> targets) {
+      String name,
+      @Nullable String session,
+      Map<String, Operand> inputs,
+      Map<String, Transport.Target> targets) {
     var request = RunModelRequest.newBuilder().setName(name);
+    if (session != null) {
+      request.setSession(session);
+    }
     inputs.forEach((input, operand) -> request.putInputs(input, input(operand)));
     targets.forEach((output, target) -> request.putOutputs(output, target(target)));
     return request.build();
@@ -81,6 +87,41 @@ final class Protos {
                 new ModelInfo.Input(input.getName(), input.getDtype(), input.getShapeList()))
             .toList(),
         model.getOutputsList());
+  }
+
+  static SessionInfo session(dev.athanor.api.v1.Session session) {
+    return new SessionInfo(
+        session.getSession(),
+        session.getModel(),
+        session.getVersion(),
+        Math.toIntExact(session.getLength()),
+        session.getBytes(),
+        session.hasExpiresAt() ? Optional.of(instant(session.getExpiresAt())) : Optional.empty());
+  }
+
+  static dev.athanor.api.v1.GenerateRequest generate(String model, GenerateRequest request) {
+    var message = dev.athanor.api.v1.GenerateRequest.newBuilder().setModel(model);
+    request
+        .members()
+        .forEach((name, value) -> {
+          switch (name) {
+            case "tokens" -> message.addAllTokens(integers(value));
+            case "stop" -> message.addAllStop(integers(value));
+            case "session" -> message.setSession((String) value);
+            case "maxTokens" -> message.setMaxTokens(((Number) value).longValue());
+            case "seed" -> message.setSeed((Long) value);
+            case "temperature" -> message.setTemperature((Double) value);
+            case "topK" -> message.setTopK((Long) value);
+            case "topP" -> message.setTopP((Double) value);
+            case "minP" -> message.setMinP((Double) value);
+            default -> throw new IllegalStateException(name);
+          }
+        });
+    return message.build();
+  }
+
+  private static List<Long> integers(Object values) {
+    return ((List<?>) values).stream().map(Long.class::cast).toList();
   }
 
   static Timing timing(dev.athanor.api.v1.Timing timing) {

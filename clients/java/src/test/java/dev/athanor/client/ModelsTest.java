@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
+import dev.athanor.api.v1.GenerateResponse;
 import dev.athanor.testing.CheckpointFiles;
 import dev.athanor.testing.OnnxFiles;
+import io.grpc.Status;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -160,9 +162,10 @@ class ModelsTest {
     }
   }
 
-  @Test
-  void runsGeneratesAndForksInSessions() throws IOException {
-    try (var athanor = Athanor.connect(LiveService.http())) {
+  @ParameterizedTest
+  @MethodSource("dev.athanor.client.LiveService#urls")
+  void runsGeneratesAndForksInSessions(String url) throws IOException {
+    try (var athanor = Athanor.connect(url)) {
       long version = athanor.storeModel("sessions-java", checkpoint()).version();
       var session = athanor.createSession("sessions-java", Duration.ZERO);
       assertThat(session)
@@ -227,9 +230,10 @@ class ModelsTest {
   }
 
   /** Each of three ways to end a generation leaves its session shorter than was asked for. */
-  @Test
-  void cancellingEndsTheGeneration() throws Exception {
-    try (var athanor = Athanor.connect(LiveService.http())) {
+  @ParameterizedTest
+  @MethodSource("dev.athanor.client.LiveService#urls")
+  void cancellingEndsTheGeneration(String url) throws Exception {
+    try (var athanor = Athanor.connect(url)) {
       athanor.storeModel("cancel-java", checkpoint());
       var ended = athanor.createSession("cancel-java").id();
       assertThatThrownBy(() ->
@@ -336,12 +340,30 @@ class ModelsTest {
   }
 
   @Test
-  void sessionsNeedHttp() {
-    try (var athanor = Athanor.connect("grpc://127.0.0.1:1")) {
-      assertThatThrownBy(() -> athanor.createSession("m"))
-          .isInstanceOf(UnsupportedOperationException.class)
-          .hasMessage(
-              "Sessions and generation need HTTP; connect to the service's http:// or https:// URL.");
-    }
+  void grpcRetriesOnlyBeforeTheFirstToken() {
+    var lost = Status.UNAVAILABLE.asRuntimeException();
+    var none = new GrpcTokens(token -> {}, "grpc://h:1");
+    none.onError(lost);
+    assertThat(none.result).isCompletedExceptionally();
+    assertThatThrownBy(none.result::join).hasCause(lost);
+
+    var arrived = new ArrayList<Long>();
+    var one = new GrpcTokens(arrived::add, "grpc://h:1");
+    one.onNext(GenerateResponse.newBuilder().setToken(17).build());
+    one.onNext(GenerateResponse.getDefaultInstance()); // an event of a later version
+    one.onError(lost);
+    assertThat(arrived).containsExactly(17L);
+    assertThatThrownBy(one.result::join)
+        .cause()
+        .isInstanceOfSatisfying(
+            AthanorException.class,
+            e -> {
+              assertThat(e.code()).isEqualTo(AthanorException.CONNECTION_LOST);
+              assertThat(e.isFinal()).isTrue();
+            });
+
+    var cut = new GrpcTokens(token -> {}, "grpc://h:1");
+    cut.onCompleted();
+    assertThatThrownBy(cut.result::join).hasMessageContaining("the tokens have no end");
   }
 }

@@ -284,7 +284,8 @@ class ModelSessionsTest {
           .hasMessage(
               "RESOURCE_EXHAUSTED: tokens has more than 1048576 elements, which is the limit");
       assertThatThrownBy(() -> generated(models, generate(1).setTemperature(-1)))
-          .hasMessageStartingWith("INVALID_ARGUMENT: attribute \"temperature\" must be at least 0, got -1.0");
+          .hasMessageStartingWith(
+              "INVALID_ARGUMENT: attribute \"temperature\" must be at least 0, got -1.0");
       assertThatThrownBy(() -> generated(models, generate(1).setSession("s_0")))
           .hasMessageStartingWith("NOT_FOUND: There is no session \"s_0\"");
       assertThatThrownBy(() -> generated(models, generate(1).setModel("none")))
