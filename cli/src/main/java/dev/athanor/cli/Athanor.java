@@ -24,6 +24,7 @@ import dev.athanor.cli.command.TensorsCommand;
 import dev.athanor.cli.command.TuneCommand;
 import dev.athanor.cli.command.VerifyCommand;
 import dev.athanor.cli.command.VersionCommand;
+import dev.athanor.cli.demo.DemoCommand;
 import dev.athanor.cli.report.Build;
 import java.util.Locale;
 import picocli.CommandLine;
@@ -40,6 +41,7 @@ import picocli.CommandLine.Spec;
     subcommands = {
       ServeCommand.class,
       ShowcaseCommand.class,
+      DemoCommand.class,
       OpsCommand.class,
       NewCommand.class,
       RunCommand.class,

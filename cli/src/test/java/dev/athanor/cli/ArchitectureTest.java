@@ -49,6 +49,8 @@ class ArchitectureTest {
         .definedBy("dev.athanor.cli.client")
         .layer("project")
         .definedBy("dev.athanor.cli.project")
+        .layer("demo")
+        .definedBy("dev.athanor.cli.demo")
         .whereLayer("program")
         .mayNotBeAccessedByAnyLayer()
         .whereLayer("command")
@@ -57,14 +59,16 @@ class ArchitectureTest {
         .mayOnlyBeAccessedByLayers("debug", "command", "program")
         .whereLayer("debug")
         .mayOnlyBeAccessedByLayers("command")
+        .whereLayer("demo")
+        .mayOnlyBeAccessedByLayers("program")
         .whereLayer("report")
-        .mayOnlyBeAccessedByLayers("command", "program")
+        .mayOnlyBeAccessedByLayers("command", "demo", "program")
         .whereLayer("client")
-        .mayOnlyBeAccessedByLayers("load", "command", "program")
+        .mayOnlyBeAccessedByLayers("load", "command", "demo", "program")
         .whereLayer("project")
         .mayOnlyBeAccessedByLayers("command")
         .whereLayer("load")
-        .mayOnlyBeAccessedByLayers("report", "command")
+        .mayOnlyBeAccessedByLayers("report", "command", "demo")
         .check(CLASSES);
   }
 
@@ -90,7 +94,8 @@ class ArchitectureTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"command", "argument", "report", "debug", "load", "client", "project"})
+  @ValueSource(
+      strings = {"command", "argument", "report", "debug", "load", "client", "project", "demo"})
   void packagesAreSmall(String name) {
     var types = new TreeSet<String>();
     for (JavaClass type : CLASSES.that(resideInAPackage("dev.athanor.cli." + name))) {

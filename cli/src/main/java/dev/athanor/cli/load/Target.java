@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.Executors;
 import org.jspecify.annotations.Nullable;
+import tools.jackson.databind.JsonNode;
 
 /** The service under load. Closing it deletes the tensors that were uploaded. */
 public final class Target implements AutoCloseable {
@@ -109,6 +110,15 @@ public final class Target implements AutoCloseable {
     }
     var publisher = body == null ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body);
     return new JsonRequest(documents(), builder.method(method, publisher).build());
+  }
+
+  /**
+   * Posts a JSON document and returns the response's.
+   *
+   * @throws LoadException if the request fails
+   */
+  public JsonNode post(String path, byte[] body) throws InterruptedException {
+    return json("POST", path, body).expect();
   }
 
   @Override

@@ -62,6 +62,7 @@ class CommandLineTest {
         "debug",
         "verify",
         "bench",
+        "demo",
         "status",
         "ps",
         "tensors",
@@ -98,6 +99,11 @@ class CommandLineTest {
           ops --plugins /no/such | athanor ops: --plugins: no such folder: /no/such
           bench --plugins /no/such | athanor bench: --plugins: no such folder: /no/such
           verify --plugins /no/such | athanor verify: --plugins: no such folder: /no/such
+          demo --layers 0 | athanor demo: --layers 0: expected 1 to 64
+          demo --tokens 1025 | athanor demo: --tokens 1025: expected 1 to 1024
+          demo --hidden 100 | athanor demo: --hidden 100: expected a multiple of 32, at most 4096
+          demo --device emulator --url http://127.0.0.1:1 | athanor demo: --device and --url exclude each other; a running service has its device
+          demo --url tcp://x | athanor demo: --url tcp://x: expected a URL such as http://127.0.0.1:8080
           import /no/such.onnx | athanor import: cannot read file /no/such.onnx
           import ../README.md --input x=2 | athanor import: --input requires --explain
           ptx frob | athanor ptx: unknown op "frob"; athanor ops lists the ops
