@@ -59,8 +59,9 @@ record DemoReport(
     }
     lines.add("The weights are random: the text means nothing.");
     lines.add("");
-    lines.add("At the same time:     " + together.rate());
-    lines.add("One after the other:  " + again.rate());
+    lines.add("First run, both at the same time:     " + together.rate());
+    lines.add("Second run, one after the other:      " + again.rate());
+    lines.add("A service that has just started is slower at first.");
     lines.add(
         isReproduced()
             ? "With the same seeds, both runs generated the same tokens."

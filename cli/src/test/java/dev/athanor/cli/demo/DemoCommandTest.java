@@ -45,7 +45,8 @@ class DemoCommandTest {
             "Session 1  Once upon a time, ",
             "The weights are random: the text means nothing.",
             "With the same seeds, both runs generated the same tokens.")
-        .anyMatch(line -> line.matches("At the same time: +8 tokens in \\S+ s, \\S+ tokens/s"))
+        .anyMatch(line ->
+            line.matches("First run, both at the same time: +8 tokens in \\S+ s, \\S+ tokens/s"))
         .anyMatch(line -> line.matches("attention-decode +1 +\\S+ +\\S+%"))
         .anyMatch(line -> line.matches("cache-append +2 +\\S+ +\\S+%"));
     assertThat(lines.getLast())

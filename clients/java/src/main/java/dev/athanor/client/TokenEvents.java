@@ -60,7 +60,7 @@ final class TokenEvents implements BodySubscriber<ByteBuffer> {
           }
         }
       }
-    } catch (RuntimeException e) { // also of the receiver
+    } catch (RuntimeException | Error e) { // also of the receiver
       if (subscription != null) {
         subscription.cancel();
       }
