@@ -110,13 +110,17 @@ public final class Generation {
      */
     record End(String reason) implements Event {}
 
-    /** The failure of the request; the tokens so far are part of the session. */
+    /**
+     * The failure of the request. The session is as before, except if the client has cancelled:
+     * then it contains the tokens so far.
+     */
     record Failed(Failure failure) implements Event {}
   }
 
   private final Session session;
   private final Request request;
   private final RequestContext context;
+  private final int before;
   private final BlockingQueue<Event> events = new LinkedBlockingQueue<>();
 
   /** Tokens that the model has not read yet. */
@@ -131,6 +135,7 @@ public final class Generation {
     this.session = session;
     this.request = request;
     this.context = context;
+    before = session.length();
     unread = request.tokens.stream().mapToLong(Long::longValue).toArray();
   }
 
@@ -232,5 +237,12 @@ public final class Generation {
   /** Sends the last event. */
   void finish(Event last) {
     events.add(last);
+  }
+
+  /** Restores the session if the generation has failed, so that it can be repeated. */
+  void restore() {
+    if (failed != null && failed.code() != Code.CANCELLED) {
+      session.rewind(before);
+    }
   }
 }

@@ -79,6 +79,7 @@ public final class Generator {
 
   private void leave(Generation generation) {
     var session = generation.session();
+    generation.restore();
     sessions.leave(session);
     if (session.isClosedAfterUse()) {
       sessions.delete(session);

@@ -209,6 +209,11 @@ public final class Session {
     }
   }
 
+  /** Forgets the positions that a call has added before it failed. */
+  synchronized void rewind(int before) {
+    length = before;
+  }
+
   /** Records that a call has added positions. */
   synchronized void advance(int positions) {
     length += positions;

@@ -21,6 +21,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -422,5 +423,21 @@ class SessionRequestsTest {
     given().delete("/tensors/" + cache).then().statusCode(204);
     run(session, List.of(3)).then().statusCode(404).body("field", equalTo("session"));
     next(session(), 1, 2);
+  }
+
+  /** 100 positions of another session leave three blocks; the fourth is missing on the way. */
+  @Test
+  void aGenerationThatFailsCanBeRepeated() {
+    var other = session();
+    run(other, Collections.nCopies(90, 1)).then().statusCode(200);
+    var session = session();
+    next(session, 1, 2, 3);
+    Map<String, ?> request =
+        Map.of("session", session, "tokens", List.of(4), "maxTokens", 100, "temperature", 0);
+    generate(request).then().statusCode(429);
+    describe(session).body("length", equalTo(3));
+    given().delete(SESSIONS + "/" + other).then().statusCode(204);
+    generate(request).then().statusCode(200).body("tokens", hasSize(100));
+    describe(session).body("length", equalTo(104));
   }
 }
