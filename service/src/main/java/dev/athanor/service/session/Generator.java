@@ -14,6 +14,7 @@ import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.TensorStore;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
@@ -88,12 +89,32 @@ public final class Generator {
 
   private void check(StoredModel model, Generation.Request request) {
     requireDecoder(model);
+    requireKnown(model, request.tokens());
     var sample = catalogue.find(DecodeLoop.SAMPLE).orElseThrow().description();
     try {
       Attributes.of(sample, request.sampling());
     } catch (OpException e) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE, e.field(), Tensors.printable(String.valueOf(e.getMessage())));
+    }
+  }
+
+  /** Requires tokens of the vocabulary, if the model declares its size. */
+  private static void requireKnown(StoredModel model, List<Long> tokens) {
+    var size =
+        model
+            .definition()
+            .declared(DecodeLoop.NEXT)
+            .map(next -> next.extents().getLast())
+            .filter(extent -> extent.matches("\\d+"));
+    for (int i = 0; size.isPresent() && i < tokens.size(); i++) {
+      if (tokens.get(i) >= Long.parseLong(size.get())) {
+        throw new Failure.Refused(
+            Code.INVALID_ATTRIBUTE,
+            "tokens[%d]".formatted(i),
+            "tokens[%d] is %d; the model has the tokens 0 to %d"
+                .formatted(i, tokens.get(i), Long.parseLong(size.get()) - 1));
+      }
     }
   }
 

@@ -111,7 +111,7 @@ public final class Session {
       throw new Failure.Refused(
           Code.HANDLE_IN_USE,
           "session",
-          "another call uses the session %s; send the calls of a session one after the other, or fork it"
+          "another call uses the session %s; send the calls of a session one after the other"
               .formatted(id));
     }
     inUse = true;

@@ -344,6 +344,10 @@ class SessionRequestsTest {
     given().delete(SESSIONS + "/s_0").then().statusCode(404);
     given().post("/models/none/sessions").then().statusCode(404);
     generate(Map.of()).then().statusCode(400).body("field", equalTo("tokens"));
+    generate(Map.of("tokens", List.of(1, 30)))
+        .then()
+        .statusCode(400)
+        .body("detail", equalTo("tokens[1] is 30; the model has the tokens 0 to 29"));
     generate(Map.of("tokens", List.of(1), "maxTokens", 0))
         .then()
         .statusCode(400)

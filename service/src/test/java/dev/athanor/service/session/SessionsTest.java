@@ -90,7 +90,7 @@ class SessionsTest {
     session.enter();
     assertThatThrownBy(session::enter)
         .hasMessage(
-            "another call uses the session %s; send the calls of a session one after the other, or fork it"
+            "another call uses the session %s; send the calls of a session one after the other"
                 .formatted(session.id()));
     sessions.leave(session);
     session.enter();
