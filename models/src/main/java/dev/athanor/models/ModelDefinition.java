@@ -86,6 +86,14 @@ public interface ModelDefinition {
     return List.of();
   }
 
+  /**
+   * Returns the handles or names of resident tensors that graphs read as inputs, by the names of
+   * these inputs. Their types are those of each call.
+   */
+  default Map<String, String> residents() {
+    return Map.of();
+  }
+
   /** Returns the maximum number of positions of a session. */
   default int maxPositions() {
     return Integer.MAX_VALUE;
@@ -97,7 +105,8 @@ public interface ModelDefinition {
   /**
    * Returns the graph for inputs of some types, before {@linkplain #fused fusion}.
    *
-   * @param types of all inputs; with those of {@linkplain #states states} for a call of a session
+   * @param types of all inputs and {@linkplain #residents resident tensors}; with those of
+   *     {@linkplain #states states} for a call of a session
    * @param outputs the outputs to compute: some of the {@linkplain #outputs model's}, and of the
    *     states' for a call of a session
    * @throws ModelException.InvalidInput if the types do not suit the model

@@ -51,8 +51,10 @@ public final class GraphBuilder {
     return new Value(name, tensor.type(), Optional.of(tensor));
   }
 
+  /** Returns a name that no input has; inputs come first. */
   private String name(String kind) {
-    return "%s:%d".formatted(kind, names++);
+    var name = "%s:%d".formatted(kind, names++);
+    return inputs.containsKey(name) ? name(kind) : name;
   }
 
   /**

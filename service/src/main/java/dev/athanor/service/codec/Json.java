@@ -7,6 +7,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.util.Collection;
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.JsonEncoding;
@@ -136,6 +137,16 @@ public final class Json {
           code,
           field,
           "%s must be an object, got %s".formatted(field, name(parser.currentToken())));
+    }
+  }
+
+  /** Reads an object and calls {@code member} with each key, with the parser at its value. */
+  public static void members(JsonParser parser, String path, Code code, Consumer<String> member) {
+    expectObject(parser, path, code);
+    while (parser.nextToken() != JsonToken.END_OBJECT) {
+      var name = parser.currentName();
+      parser.nextToken();
+      member.accept(name);
     }
   }
 

@@ -31,11 +31,10 @@ import dev.athanor.api.v1.SetDefaultResponse;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
-import dev.athanor.service.failure.Failure;
-import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.model.ExtentRanges;
 import dev.athanor.service.model.ModelUpload;
+import dev.athanor.service.model.ModelUpload.Format;
 import dev.athanor.service.model.StoredModel;
 import dev.athanor.service.model.StoredModels;
 import dev.athanor.service.run.Call;
@@ -59,9 +58,6 @@ import org.springframework.grpc.server.service.GrpcService;
 /** Stores models and runs them. */
 @GrpcService
 class ModelsService extends ModelsGrpc.ModelsImplBase {
-
-  private static final String ONNX = "application/onnx";
-  private static final String ZIP = "application/zip";
 
   private final StoredModels models;
   private final Sessions sessions;
@@ -118,18 +114,15 @@ class ModelsService extends ModelsGrpc.ModelsImplBase {
   private StoredModel put(Upload<PutModelRequest, PutModelHeader> upload) {
     var context = GrpcCalls.context();
     var header = upload.header(context.deadline());
-    var type = header.hasContentType() ? header.getContentType() : ONNX;
-    if (!type.equals(ONNX) && !type.equals(ZIP)) {
-      throw new Failure.Refused(
-          Code.UNSUPPORTED_MEDIA_TYPE,
-          "header.content_type",
-          "header.content_type is %s; it must be %s, or %s for a folder"
-              .formatted(Tensors.excerpt(type), ONNX, ZIP));
-    }
+    var format =
+        header.hasContentType()
+            ? Format.of(header.getContentType(), "header.content_type")
+            : Format.ONNX;
     try (var memory = inline.open(GrpcCalls.account())) {
       var body =
-          new ModelUpload(upload, type.equals(ZIP), settings.maxTensorBytes(), extents(header));
-      return models.put(header.getName(), body, GrpcCalls.context(memory));
+          new ModelUpload(
+              upload, format, settings.maxTensorBytes(), extents(header), header.getBatch());
+      return models.put(header.getName(), body, GrpcCalls.context(memory), runner::run);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

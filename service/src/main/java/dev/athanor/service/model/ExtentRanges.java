@@ -10,6 +10,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.function.ToLongFunction;
 import java.util.regex.Pattern;
@@ -83,16 +84,25 @@ public record ExtentRanges(Map<String, Range> ranges) {
    * @throws Failure.Refused with {@code invalid-attribute}
    */
   void checkNames(List<Input> inputs) {
-    var names =
-        inputs.stream()
-            .flatMap(input -> input.extents().stream())
-            .filter(ExtentRanges::isName)
-            .collect(Collectors.toCollection(TreeSet::new));
+    var names = names(inputs);
     if (!ranges.isEmpty() && !ranges.keySet().equals(names)) {
       throw invalid(
           "extents has ranges of %s; the extents of the model's inputs that have names are %s"
               .formatted(new TreeSet<>(ranges.keySet()), names));
     }
+  }
+
+  /** Returns the extents that have names. */
+  private static SortedSet<String> names(List<Input> inputs) {
+    return inputs.stream()
+        .flatMap(input -> input.extents().stream())
+        .filter(ExtentRanges::isName)
+        .collect(Collectors.toCollection(TreeSet::new));
+  }
+
+  /** Returns whether the types of inputs are known but for the ranges. */
+  boolean areComplete(List<Input> inputs) {
+    return !inputs.isEmpty() && ranges.keySet().containsAll(names(inputs));
   }
 
   private static boolean isName(String extent) {

@@ -4,14 +4,18 @@ import dev.athanor.models.ModelDefinition;
 import dev.athanor.models.ModelException;
 import dev.athanor.models.checkpoint.Checkpoints;
 import dev.athanor.models.onnx.OnnxModel;
+import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.service.codec.Gguf;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.failure.Failure;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -27,8 +31,13 @@ final class ModelFiles {
   /** The path of an ONNX file that comes alone. */
   static final String ONNX = "model.onnx";
 
+  /** The path of a graph that comes alone. */
+  static final String GRAPH = "graph.json";
+
   private static final String CONFIG = "config.json";
-  private static final String WEIGHTS = "model.safetensors";
+  private static final String SAFETENSORS = ".safetensors";
+  private static final String GGUF = ".gguf";
+  private static final String WEIGHTS = "model" + SAFETENSORS;
 
   /** Tells which files of a checkpoint have which tensors. */
   private static final String INDEX = WEIGHTS + ".index.json";
@@ -53,20 +62,26 @@ final class ModelFiles {
    * Returns the model. Its weights are views of the files.
    *
    * @throws ModelException if the files are not a model, or not one that is supported
-   * @throws Failure if a file of a checkpoint is malformed
+   * @throws Failure if a file of a checkpoint or a graph is malformed
    */
-  ModelDefinition definition() throws IOException {
+  ModelDefinition definition(Catalogue catalogue) throws IOException {
     var graphs = top(".onnx");
     if (graphs.size() == 1 || graphs.contains(ONNX)) {
       return OnnxModel.read(file(graphs.size() == 1 ? graphs.getFirst() : ONNX), files);
     }
+    if (files.containsKey(GRAPH)) {
+      var tensors = new ArrayList<>(top(SAFETENSORS));
+      tensors.addAll(top(GGUF));
+      return GraphFile.read(catalogue, text(GRAPH), tensors(tensors));
+    }
     if (files.containsKey(CONFIG)) {
-      return Checkpoints.read(json(CONFIG), tensors());
+      return Checkpoints.read(Json.members(text(CONFIG), CONFIG), tensors(shards()));
     }
     throw new ModelException.Malformed(
-        "the files are not a model; there must be %s, one other ONNX file, or %s at the top, got: %s"
+        "the files are not a model; there must be %s, one other ONNX file, %s, or %s at the top, got: %s"
             .formatted(
                 ONNX,
+                GRAPH,
                 CONFIG,
                 String.join(", ", files.keySet().stream().limit(MOST_LISTED).toList())));
   }
@@ -86,20 +101,20 @@ final class ModelFiles {
     return file;
   }
 
-  private Map<String, Object> json(String name) throws IOException {
+  private InputStream text(String name) {
     var file = file(name);
     if (file.byteSize() > LONGEST_TEXT) {
       throw new ModelException.Malformed(
           "the file %s has %d bytes; the limit is %d"
               .formatted(name, file.byteSize(), LONGEST_TEXT));
     }
-    return Json.members(new ByteArrayInputStream(file.toArray(ValueLayout.JAVA_BYTE)), name);
+    return new ByteArrayInputStream(file.toArray(ValueLayout.JAVA_BYTE));
   }
 
-  /** Returns the tensors of a checkpoint by name. */
-  private Map<String, HostTensor> tensors() throws IOException {
+  /** Returns the tensors of files by name. */
+  private Map<String, HostTensor> tensors(Collection<String> names) throws IOException {
     var tensors = new LinkedHashMap<String, HostTensor>();
-    for (var name : shards()) {
+    for (var name : names) {
       for (var tensor : tensors(name).entrySet()) {
         if (tensors.put(tensor.getKey(), tensor.getValue()) != null) {
           throw new ModelException.Malformed(
@@ -113,7 +128,7 @@ final class ModelFiles {
 
   private Map<String, HostTensor> tensors(String name) throws IOException {
     try {
-      return Safetensors.read(file(name));
+      return name.endsWith(GGUF) ? Gguf.read(file(name)) : Safetensors.read(file(name));
     } catch (Failure e) {
       throw new ModelException.Malformed("the file %s: %s".formatted(name, e.getMessage()));
     }
@@ -125,10 +140,10 @@ final class ModelFiles {
       return List.of(WEIGHTS);
     }
     if (!files.containsKey(INDEX)) {
-      return top(".safetensors");
+      return top(SAFETENSORS);
     }
     var shards = new TreeSet<String>();
-    if (json(INDEX).get("weight_map") instanceof Map<?, ?> map) {
+    if (Json.members(text(INDEX), INDEX).get("weight_map") instanceof Map<?, ?> map) {
       map.values().forEach(file -> shards.add(String.valueOf(file)));
     }
     return shards;

@@ -46,7 +46,8 @@ public final class ModelFolder implements ModelStorage {
   private static final String DEFAULT = "default";
 
   private static final Pattern VERSION = Pattern.compile("[1-9]\\d{0,8}");
-  private static final List<String> KEYS = List.of("created", ExtentRanges.FIELD);
+  private static final List<String> KEYS =
+      List.of("created", ExtentRanges.FIELD, ModelUpload.BATCH);
 
   private final Path folder;
   private final Path temporary;
@@ -106,6 +107,7 @@ public final class ModelFolder implements ModelStorage {
     var text = new TreeMap<String, String>();
     text.put("created", metadata.created().toString());
     text.put(ExtentRanges.FIELD, metadata.extents().text());
+    text.put(ModelUpload.BATCH, metadata.batch());
     try (var out = Files.newOutputStream(received.folder().resolve(METADATA))) {
       Json.writeValue(out, text);
     }
@@ -191,7 +193,7 @@ public final class ModelFolder implements ModelStorage {
     public Metadata metadata() throws IOException {
       var file = path.resolve(METADATA);
       if (!Files.exists(file)) {
-        return new Metadata(Files.getLastModifiedTime(path).toInstant(), ExtentRanges.ANY);
+        return new Metadata(Files.getLastModifiedTime(path).toInstant(), ExtentRanges.ANY, "");
       }
       var read = new HashMap<String, String>();
       try (var in = Files.newInputStream(file)) {
@@ -210,7 +212,8 @@ public final class ModelFolder implements ModelStorage {
             });
         return new Metadata(
             Instant.parse(read.getOrDefault("created", "")),
-            ExtentRanges.parse(read.getOrDefault(ExtentRanges.FIELD, "")));
+            ExtentRanges.parse(read.getOrDefault(ExtentRanges.FIELD, "")),
+            read.getOrDefault(ModelUpload.BATCH, ""));
       } catch (DateTimeException e) {
         throw new IOException("%s has no time \"created\"".formatted(METADATA), e);
       }

@@ -14,8 +14,12 @@ interface ModelStorage {
   /** The file beside those of a model that says when and how it was stored. */
   String METADATA = "model.json";
 
-  /** What is kept with the files of a version. */
-  record Metadata(Instant created, ExtentRanges extents) {}
+  /**
+   * What is kept with the files of a version.
+   *
+   * @param batch the extent along which calls share runs; empty if they do not
+   */
+  record Metadata(Instant created, ExtentRanges extents, String batch) {}
 
   /** A version that was stored before. */
   interface Found {

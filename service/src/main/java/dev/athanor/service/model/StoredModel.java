@@ -5,7 +5,6 @@ import dev.athanor.models.ModelException;
 import dev.athanor.models.graph.Graph;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Elements;
 import dev.athanor.service.codec.Tensors;
@@ -16,7 +15,6 @@ import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.Pipeline;
 import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Handles;
-import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
 import dev.athanor.service.transfer.Transfers;
@@ -61,6 +59,9 @@ public final class StoredModel {
   /** Graphs by what calls give and ask for, the one that was used last at the end. */
   private final Map<Key, Graph> graphs = new LinkedHashMap<>(MOST_GRAPHS, 0.75f, true);
 
+  /** Null if calls do not share runs. */
+  private final @Nullable ModelBatches batches;
+
   private boolean isDeleted;
 
   /** What a graph is made for. */
@@ -81,6 +82,8 @@ public final class StoredModel {
     this.catalogue = catalogue;
     this.store = store;
     this.transfers = transfers;
+    var range = metadata.extents().ranges().get(metadata.batch());
+    batches = range == null ? null : new ModelBatches(this, range.max());
   }
 
   public String name() {
@@ -98,6 +101,15 @@ public final class StoredModel {
   /** Returns the extents that calls may choose. */
   public ExtentRanges extents() {
     return metadata.extents();
+  }
+
+  /** Returns the extent along which calls share runs; empty if they do not. */
+  public String batch() {
+    return metadata.batch();
+  }
+
+  @Nullable ModelBatches batches() {
+    return batches;
   }
 
   public ModelDefinition definition() {
@@ -128,28 +140,38 @@ public final class StoredModel {
   }
 
   /**
-   * Plans the graphs of the smallest and the largest inputs, if the extents have ranges.
+   * Plans the graphs of the smallest and the largest inputs, if the extents have ranges or no
+   * names. Finds the resident tensors that graphs read, and checks the inputs of batches.
    *
    * @param limit maximum number of bytes of an input
    * @throws Failure.Refused if the model does not support them
    */
-  synchronized void plan(long limit) {
+  synchronized void plan(long limit, RequestContext context) {
     extents().checkNames(definition.inputs());
-    if (!extents().ranges().isEmpty()) {
-      plan(extents().lowest(definition.inputs()), limit);
-      plan(extents().highest(definition.inputs()), limit);
+    if (!batch().isEmpty()) {
+      BatchCheck.inputs(this, batch());
+    }
+    var residents = CallTypes.residents(definition, store.of(context.tenant()));
+    if (extents().areComplete(definition.inputs())) {
+      plan(extents().lowest(definition.inputs()), residents, limit);
+      plan(extents().highest(definition.inputs()), residents, limit);
     }
   }
 
-  private void plan(Map<String, TensorType> types, long limit) {
+  private void plan(Map<String, TensorType> given, Map<String, TensorType> residents, long limit) {
     try {
-      for (var type : types.values()) {
+      for (var type : given.values()) {
         requireSize(type, limit);
       }
+      var types = new LinkedHashMap<>(given);
+      types.putAll(residents);
       graph(new Key(types, Set.copyOf(definition.outputs())));
     } catch (Failure.Refused e) {
-      throw new Failure.Refused(
-          e.code(), ExtentRanges.FIELD, "with the inputs %s: %s".formatted(types, e.getMessage()));
+      var field = e.field() == null ? ExtentRanges.FIELD : e.field();
+      var planned =
+          new Failure.Refused(
+              e.code(), field, "with the inputs %s: %s".formatted(given, e.getMessage()));
+      throw e.step() == null ? planned : planned.in(e.step());
     }
   }
 
@@ -223,6 +245,20 @@ public final class StoredModel {
   }
 
   /**
+   * Checks the types of a call's inputs.
+   *
+   * @throws Failure.Refused if they do not suit the model
+   */
+  void check(Map<String, TensorType> types) {
+    extents().check(definition.inputs(), types);
+    try {
+      ModelDefinition.check(definition.inputs(), types);
+    } catch (ModelException e) {
+      throw ModelFailures.explain(e);
+    }
+  }
+
+  /**
    * Returns the pipeline of a call.
    *
    * @param given inputs by name
@@ -236,8 +272,17 @@ public final class StoredModel {
       throw new Failure.Refused(Code.UNKNOWN_HANDLE, "The %s has been deleted.".formatted(scope()));
     }
     var asked = targets.isEmpty() ? Set.copyOf(definition.outputs()) : Set.copyOf(targets.keySet());
-    var types = types(given, context, store);
+    var types = CallTypes.of(given, store.of(context.tenant()));
     extents().check(definition.inputs(), types);
+    CallTypes.residents(definition, store.of(context.tenant()))
+        .forEach((tensor, type) -> {
+          if (types.put(tensor, type) != null) {
+            throw new Failure.Refused(
+                Code.UNKNOWN_FIELD,
+                "inputs." + tensor,
+                "inputs.%s is a weight of the model; remove it".formatted(tensor));
+          }
+        });
     var graph = graph(new Key(types, asked));
     if (graphs.size() > MOST_GRAPHS) {
       graphs.remove(graphs.keySet().iterator().next());
@@ -254,7 +299,10 @@ public final class StoredModel {
           .forEach((input, source) -> {
             var weight = graph.weights().get(source.name());
             var read = given.get(source.name());
-            if (read != null) {
+            var resident = definition.residents().get(source.name());
+            if (resident != null) {
+              inputs.put(source.name(), new Call.Input.Resident(resident));
+            } else if (read != null) {
               inputs.put(source.name(), read);
             }
             from.put(
@@ -315,41 +363,7 @@ public final class StoredModel {
       graphs.put(key, graph);
       return graph;
     } catch (ModelException e) {
-      throw refused(e);
-    }
-  }
-
-  static Failure refused(ModelException e) {
-    var code =
-        switch (e) {
-          case ModelException.Malformed _ -> Code.MALFORMED_BODY;
-          case ModelException.InvalidInput _ -> Code.SHAPE_MISMATCH;
-          case ModelException.Unsupported _ -> Code.INVALID_ATTRIBUTE;
-        };
-    return new Failure.Refused(code, String.valueOf(e.getMessage()));
-  }
-
-  /** Returns the types of inputs. */
-  public static Map<String, TensorType> types(
-      Map<String, Call.Input> given, RequestContext context, TensorStore store) {
-    var types = new LinkedHashMap<String, TensorType>();
-    given.forEach((input, from) ->
-        types.put(
-            input,
-            switch (from) {
-              case Call.Input.Inline(var tensor) -> tensor.type();
-              case Call.Input.Resident(var handle, var view) ->
-                  type(handle, view, input, store.of(context.tenant()));
-            }));
-    return types;
-  }
-
-  private static TensorType type(
-      String handle, Call.@Nullable View view, String input, TenantTensors tensors) {
-    try (var pin = tensors.pin(handle, "inputs.%s.handle".formatted(input))) {
-      return view == null || view.shape() == null
-          ? pin.type()
-          : new TensorType(pin.type().dtype(), new Shape(view.shape()));
+      throw ModelFailures.explain(e);
     }
   }
 }

@@ -126,11 +126,11 @@ public final class StoredModels {
     }
   }
 
-  private static ModelDefinition definition(ModelFiles files) throws IOException {
+  private ModelDefinition definition(ModelFiles files) throws IOException {
     try {
-      return files.definition();
+      return files.definition(catalogue);
     } catch (ModelException e) {
-      throw StoredModel.refused(e);
+      throw ModelFailures.explain(e);
     }
   }
 
@@ -155,10 +155,12 @@ public final class StoredModels {
    * Stores a new version of a model, which becomes the default, and makes its weights resident. The
    * oldest version is deleted if there are too many.
    *
+   * @param runner runs the pipelines of an example if calls are to share runs
    * @throws Failure.Refused if the files are not a model that is supported
    * @throws Failure if a quota or the memory does not suffice; nothing is stored then
    */
-  public StoredModel put(String name, ModelUpload upload, RequestContext context)
+  public StoredModel put(
+      String name, ModelUpload upload, RequestContext context, Function<Pipeline, Result> runner)
       throws IOException {
     checkName(name);
     var id = new ModelId(context.tenant(), name);
@@ -166,7 +168,7 @@ public final class StoredModels {
     try (var files = storage.receive(context.memory())) {
       upload.read(files);
       var definition = definition(files.files());
-      var metadata = new Metadata(clock.instant(), upload.extents());
+      var metadata = new Metadata(clock.instant(), upload.extents(), upload.batch());
       return locks.change(
           id,
           () -> {
@@ -174,9 +176,10 @@ public final class StoredModels {
             var before = models.get(id);
             long newest = Math.max(storage.newest(id), before == null ? 0 : before.all().lastKey());
             var model = model(id, newest + 1, metadata, definition);
-            model.plan(upload.limit());
+            model.plan(upload.limit(), context);
             load(model, context);
             try {
+              checkBatches(model, context, runner);
               storage.store(id, model.version(), files, metadata);
             } catch (IOException | RuntimeException e) {
               model.delete(context);
@@ -188,6 +191,19 @@ public final class StoredModels {
               delete(id, old, context);
             }
             return model;
+          });
+    }
+  }
+
+  private static void checkBatches(
+      StoredModel model, RequestContext context, Function<Pipeline, Result> runner) {
+    if (!model.batch().isEmpty()) {
+      BatchCheck.rows(
+          model,
+          model.batch(),
+          inputs -> {
+            var call = model.call(inputs, Map.of(), context.withRowInvariance(true));
+            return call.named(runner.apply(call.pipeline()));
           });
     }
   }
@@ -386,10 +402,33 @@ public final class StoredModels {
       Map<String, Target> targets,
       RequestContext context,
       Function<Pipeline, Supplier<Result>> runner) {
+    var batches = model.batches();
+    if (batches != null && ModelBatches.suits(inputs, targets)) {
+      return batches.start(
+          inputs,
+          targets,
+          context,
+          (rows, asked, shared, calls) ->
+              startRun(model, rows, asked, shared, calls, runner).get());
+    }
+    var own = batches == null ? context : context.withRowInvariance(true);
+    return startRun(model, inputs, targets, own, 1, runner);
+  }
+
+  /** Starts a run for one call or several. */
+  private Supplier<Result> startRun(
+      StoredModel model,
+      Map<String, Call.Input> inputs,
+      Map<String, Target> targets,
+      RequestContext context,
+      int calls,
+      Function<Pipeline, Supplier<Result>> starter) {
+    Function<Pipeline, Supplier<Result>> runner = pipeline -> starter.apply(pipeline.of(calls));
     try {
       return startOnce(model, inputs, targets, context, runner);
     } catch (Failure.Refused e) {
-      if (e.code() != Code.UNKNOWN_HANDLE) {
+      boolean others = calls > 1 && !isStored(context.tenant(), model); // may not share with these
+      if (e.code() != Code.UNKNOWN_HANDLE || others) {
         throw e;
       }
       // a weight may have been deleted, lost with a device, or replaced together with the model

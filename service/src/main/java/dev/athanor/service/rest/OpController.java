@@ -20,6 +20,7 @@ import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.rest.tensors.Media;
 import dev.athanor.service.run.IdempotentCalls;
+import dev.athanor.service.run.OpNames;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletRequest;
@@ -27,7 +28,6 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.List;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
@@ -182,23 +182,7 @@ class OpController {
   }
 
   private Op find(String name) {
-    return find(catalogue, name, null);
-  }
-
-  /**
-   * Returns the op with a name.
-   *
-   * @param field the path of the name in the request; null for the URL path
-   * @throws Failure.Refused with {@code unknown-op}
-   */
-  static Op find(Catalogue catalogue, String name, @Nullable String field) {
-    return catalogue
-        .find(name)
-        .orElseThrow(() ->
-            new Failure.Refused(
-                Code.UNKNOWN_OP,
-                field,
-                "Unknown op \"%s\". GET /ops lists all ops.".formatted(Tensors.excerpt(name))));
+    return OpNames.find(catalogue, name, null);
   }
 
   private static void answer(Object value, HttpServletRequest request, HttpServletResponse response)

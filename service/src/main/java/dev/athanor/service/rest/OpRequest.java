@@ -160,11 +160,10 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
         var key = parser.currentName();
         parser.nextToken();
         switch (key) {
-          case "inputs" -> RequestJson.members(parser, "inputs", Code.INVALID_TENSOR, this::input);
+          case "inputs" -> Json.members(parser, "inputs", Code.INVALID_TENSOR, this::input);
           case "attributes" ->
-              RequestJson.members(parser, "attributes", Code.INVALID_ATTRIBUTE, this::attribute);
-          case "outputs" ->
-              RequestJson.members(parser, "outputs", Code.INVALID_ATTRIBUTE, this::output);
+              Json.members(parser, "attributes", Code.INVALID_ATTRIBUTE, this::attribute);
+          case "outputs" -> Json.members(parser, "outputs", Code.INVALID_ATTRIBUTE, this::output);
           default -> throw Json.unknown("", key, KEYS);
         }
       }

@@ -12,10 +12,8 @@ import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
 import java.util.HashMap;
 import java.util.List;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonParser;
-import tools.jackson.core.JsonToken;
 
 /** JSON elements shared by op and pipeline requests. */
 final class RequestJson {
@@ -24,16 +22,6 @@ final class RequestJson {
       List.of("as", "into", "version", "inPlace", "dtype", "encoding");
 
   private RequestJson() {}
-
-  /** Reads an object and calls {@code member} with each key, with the parser at its value. */
-  static void members(JsonParser parser, String path, Code code, Consumer<String> member) {
-    Json.expectObject(parser, path, code);
-    while (parser.nextToken() != JsonToken.END_OBJECT) {
-      var name = parser.currentName();
-      parser.nextToken();
-      member.accept(name);
-    }
-  }
 
   /** Reads a tensor. */
   static Call.Input input(JsonParser parser, String path, DecodeBudget budget) {
@@ -52,7 +40,7 @@ final class RequestJson {
     var fields = new HashMap<String, String>();
     var version = new Long[1];
     var inPlace = new boolean[1];
-    members(
+    Json.members(
         parser,
         path,
         Code.INVALID_ATTRIBUTE,

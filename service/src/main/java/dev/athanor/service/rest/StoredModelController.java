@@ -4,7 +4,6 @@ import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.TensorWriter.Encoding;
-import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.failure.Failure;
@@ -14,6 +13,7 @@ import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.model.ExtentRanges;
 import dev.athanor.service.model.ModelUpload;
+import dev.athanor.service.model.ModelUpload.Format;
 import dev.athanor.service.model.StoredModel;
 import dev.athanor.service.model.StoredModels;
 import dev.athanor.service.rest.tensors.Media;
@@ -28,8 +28,9 @@ import java.io.IOException;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpStatus;
 import org.springframework.web.bind.annotation.DeleteMapping;
 import org.springframework.web.bind.annotation.GetMapping;
@@ -44,8 +45,6 @@ import tools.jackson.core.JsonParser;
 @RestController
 class StoredModelController {
 
-  private static final String ONNX = "application/onnx";
-  private static final String ZIP = "application/zip";
   private static final List<String> KEYS = List.of("inputs", "outputs", "session");
   private static final String VERSION = "version";
 
@@ -83,6 +82,7 @@ class StoredModelController {
       List<Input> inputs,
       List<String> outputs,
       Map<String, ExtentRanges.Range> extents,
+      @Nullable String batch,
       long bytes) {
 
     /** An input; extents are numbers, or names of extents that calls choose. */
@@ -100,6 +100,7 @@ class StoredModelController {
             .toList(),
         stored.definition().outputs(),
         stored.extents().ranges(),
+        stored.batch().isEmpty() ? null : stored.batch(),
         stored.bytes());
   }
 
@@ -107,35 +108,23 @@ class StoredModelController {
   void put(
       @PathVariable("name") String name, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    boolean isZip = isZip(request);
+    var type = request.getContentType();
+    var format = Format.of(type == null ? "missing" : type, "Content-Type");
     Media.ofAnswer(request, Media.JSON);
-    HttpRequests.checkQuery(request, List.of(ExtentRanges.FIELD));
+    HttpRequests.checkQuery(request, List.of(ExtentRanges.FIELD, ModelUpload.BATCH));
     var ranges = request.getParameter(ExtentRanges.FIELD);
     var extents = ranges == null ? ExtentRanges.ANY : ExtentRanges.parse(ranges);
+    var batch = Objects.requireNonNullElse(request.getParameter(ModelUpload.BATCH), "");
     long limit = settings.maxBodyBytes();
     StoredModel stored;
     try (var memory = inline.open(HttpRequests.account(request));
         var body = HttpRequests.body(request, limit)) {
-      var upload = new ModelUpload(body, isZip, limit, extents);
-      stored = models.put(name, upload, HttpRequests.context(request, memory));
+      var upload = new ModelUpload(body, format, limit, extents, batch);
+      stored = models.put(name, upload, HttpRequests.context(request, memory), runner::run);
     }
     response.setStatus(HttpServletResponse.SC_CREATED);
     response.setHeader("Location", "/models/" + name);
     answer(view(stored, request), response);
-  }
-
-  private static boolean isZip(HttpServletRequest request) {
-    var given = request.getContentType();
-    var type =
-        given == null ? "missing" : given.replaceFirst(";.*", "").strip().toLowerCase(Locale.ROOT);
-    if (!type.equals(ONNX) && !type.equals(ZIP)) {
-      throw new Failure.Refused(
-          Code.UNSUPPORTED_MEDIA_TYPE,
-          "Content-Type",
-          "Content-Type is %s; it must be %s, or %s for a folder"
-              .formatted(Tensors.excerpt(type), ONNX, ZIP));
-    }
-    return type.equals(ZIP);
   }
 
   @GetMapping("/models")
@@ -174,7 +163,7 @@ class StoredModelController {
 
   private static long version(JsonParser parser) {
     var version = new Long[1];
-    RequestJson.members(
+    Json.members(
         parser,
         "body",
         Code.MALFORMED_BODY,
@@ -230,14 +219,14 @@ class StoredModelController {
     Json.read(
         HttpRequests.body(request, limit),
         parser -> {
-          RequestJson.members(
+          Json.members(
               parser,
               "body",
               Code.MALFORMED_BODY,
               key -> {
                 switch (key) {
                   case "inputs" ->
-                      RequestJson.members(
+                      Json.members(
                           parser,
                           key,
                           Code.INVALID_TENSOR,
@@ -245,7 +234,7 @@ class StoredModelController {
                               inputs.put(
                                   input, RequestJson.input(parser, "inputs." + input, budget)));
                   case "outputs" ->
-                      RequestJson.members(
+                      Json.members(
                           parser,
                           key,
                           Code.INVALID_ATTRIBUTE,

@@ -7,7 +7,7 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 
 /** Translates exceptions of ops into failures for clients. */
-final class OpFailures {
+public final class OpFailures {
 
   private OpFailures() {}
 
@@ -17,7 +17,7 @@ final class OpFailures {
    * @param at the path of the call within the request, with a trailing dot; empty for the request
    *     itself
    */
-  static Failure explain(OpDescription op, OpException refusal, String at) {
+  public static Failure explain(OpDescription op, OpException refusal, String at) {
     var code =
         switch (refusal) {
           case OpException.ShapeMismatch _ -> Code.SHAPE_MISMATCH;

@@ -1,16 +1,38 @@
 package dev.athanor.service.run;
 
+import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
 import java.util.List;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
-/** The names of an op's inputs, attributes and outputs for messages, which name a list once. */
+/** Finds ops by name; names their inputs, attributes and outputs, of which a list counts once. */
 public final class OpNames {
 
   private OpNames() {}
+
+  /**
+   * Returns the op with a name.
+   *
+   * @param field the path of the name in the request; null for the URL path
+   * @throws Failure.Refused with {@code unknown-op}
+   */
+  public static Op find(Catalogue catalogue, String name, @Nullable String field) {
+    return catalogue
+        .find(name)
+        .orElseThrow(() ->
+            new Failure.Refused(
+                Code.UNKNOWN_OP,
+                field,
+                "Unknown op \"%s\". GET /ops lists all ops.".formatted(Tensors.excerpt(name))));
+  }
 
   public static List<String> inputs(OpDescription op) {
     return op.inputs().stream().filter(Input::isListed).map(Input::label).toList();

@@ -257,12 +257,12 @@ public final class OpRunner {
               step.op(), step.plan().kernel(), ran.stepMicros().get(i), step.copiedBytes()));
     }
     var metrics = job.runtime().metrics();
-    if (ran.batchSize() > 0) {
-      job.steps().forEach(step -> metrics.launch(step.op(), ran.batchSize()));
+    if (job.batchSize() > 0) {
+      job.steps().forEach(step -> metrics.launch(step.op(), job.batchSize()));
     }
     record(metrics, job.steps(), steps, timing);
     metrics.timeline(asked).ifPresent(timeline -> trace(timeline, steps, timing));
-    return new Result(job.runtime().id(), steps, job.outputs(), timing, ran.batchSize());
+    return new Result(job.runtime().id(), steps, job.outputs(), timing, job.batchSize());
   }
 
   /**
@@ -323,6 +323,7 @@ public final class OpRunner {
     }
     var job = job(runtime, pipeline.context());
     try {
+      job.setCalls(pipeline.calls());
       var values = new PipelineValues(job, pipeline.inputs());
       for (int i = 0; i < pipeline.steps().size(); i++) {
         add(job, values, i, pipeline.steps().get(i));

@@ -1,8 +1,12 @@
 package dev.athanor.service.run;
 
 import dev.athanor.ops.Op;
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.tensor.Handles;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -16,20 +20,52 @@ import java.util.Map;
  * @param steps 1 to {@value #MAX_STEPS} steps
  * @param outputs targets by the names of step outputs; if empty, every step output that no step
  *     reads is returned inline
+ * @param calls the number of calls that share the run
  */
 public record Pipeline(
     Map<String, Call.Input> inputs,
     List<Step> steps,
     Map<String, Target> outputs,
-    RequestContext context) {
+    RequestContext context,
+    int calls) {
 
   /** A limit above any model, since planning memory takes time quadratic in the steps. */
   public static final int MAX_STEPS = 8_192;
+
+  /** Creates a pipeline for one call. */
+  public Pipeline(
+      Map<String, Call.Input> inputs,
+      List<Step> steps,
+      Map<String, Target> outputs,
+      RequestContext context) {
+    this(inputs, steps, outputs, context, 1);
+  }
 
   public Pipeline {
     inputs = inOrder(inputs);
     steps = List.copyOf(steps);
     outputs = inOrder(outputs);
+  }
+
+  /** Returns this pipeline for several calls that share its run. */
+  public Pipeline of(int several) {
+    return new Pipeline(inputs, steps, outputs, context, several);
+  }
+
+  /**
+   * Checks a name that a client chose.
+   *
+   * @param field its path in the request
+   * @throws Failure.Refused with {@code invalid-attribute}
+   */
+  public static void requireName(String name, String field) {
+    if (!Tensors.isLabel(name) || Handles.isHandle(name)) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          field,
+          "%s has the name \"%s\"; a name must have 1 to %d printable characters and must not look like a handle"
+              .formatted(field, Tensors.excerpt(name), Tensors.MAX_LABEL_LENGTH));
+    }
   }
 
   /**

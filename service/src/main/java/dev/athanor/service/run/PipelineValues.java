@@ -27,20 +27,10 @@ final class PipelineValues {
   PipelineValues(StepsJob job, Map<String, Call.Input> given) {
     this.job = job;
     given.forEach((name, input) -> {
-      requireName(name, "inputs");
+      Pipeline.requireName(name, "inputs");
       inputs.put(name, job.inputs().add(input, "inputs." + name));
     });
     unread.addAll(given.keySet());
-  }
-
-  private static void requireName(String name, String field) {
-    if (!Tensors.isLabel(name) || Handles.isHandle(name)) {
-      throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE,
-          field,
-          "%s has the name \"%s\"; a name must have 1 to %d printable characters and must not look like a handle"
-              .formatted(field, Tensors.excerpt(name), Tensors.MAX_LABEL_LENGTH));
-    }
   }
 
   /**
@@ -80,7 +70,7 @@ final class PipelineValues {
 
   /** Defines a name for an output of a step. */
   void define(String name, RunValue value, String field) {
-    requireName(name, field);
+    Pipeline.requireName(name, field);
     if (inputs.containsKey(name) || produced.containsKey(name)) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,

@@ -54,6 +54,12 @@ public record Result(
   public record Timing(
       double prepare, double queue, double upload, double kernel, double download, double total) {
 
+    /** Returns the times of a call that shared a run: what is left of its total is queue. */
+    public Timing within(double all) {
+      double rest = all - prepare - upload - kernel - download;
+      return new Timing(prepare, Math.max(rest, 0), upload, kernel, download, all);
+    }
+
     /** Returns the time of a phase. */
     public double micros(Phase phase) {
       return switch (phase) {

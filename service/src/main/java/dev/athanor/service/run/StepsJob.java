@@ -55,6 +55,9 @@ final class StepsJob implements Job {
   /** Whether a commit may have written into existing tensors. */
   private boolean wrote;
 
+  /** How many calls share the run, beside those of its batch. */
+  private int calls = 1;
+
   private long prepareNanos;
   private boolean committed;
   private @Nullable RunTiming ran;
@@ -98,6 +101,16 @@ final class StepsJob implements Job {
     given.values().forEach(value -> value.useIn(steps.size()));
     steps.add(new RunStep(op.description().name(), op::mayReplace, plan, dtype, inputs, given));
     return given;
+  }
+
+  /** Sets the number of calls that share the run. */
+  void setCalls(int several) {
+    calls = several;
+  }
+
+  /** Returns the number of calls if this run led the batch, else 0. */
+  int batchSize() {
+    return ran().batchSize() * calls;
   }
 
   /** Adds time spent planning this run and loading its kernels. */

@@ -7,8 +7,6 @@ import dev.athanor.ops.Op;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.device.DeviceHealth;
-import dev.athanor.service.device.RequestMemory;
-import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.model.ModelCall;
 import dev.athanor.service.model.StoredModel;
@@ -154,18 +152,11 @@ final class DecodeLoop {
     }
   }
 
-  /** Returns the context of a run for several requests: none of them alone can end it. */
   private static RequestContext context(List<Generation> rows) {
-    var first = rows.getFirst().context();
-    return new RequestContext(
-        first.tenant(),
-        first.account(),
-        rows.stream().mapToInt(row -> row.context().priority()).min().orElseThrow(),
-        first.mayPrioritize(),
-        Deadline.none(),
-        () -> false,
-        RequestMemory.HEAP,
-        rows.stream().anyMatch(row -> row.context().rowInvariant()));
+    return rows.getFirst()
+        .context()
+        .shared(rows.stream().mapToInt(row -> row.context().priority()).min().orElseThrow())
+        .withRowInvariance(rows.stream().anyMatch(row -> row.context().rowInvariant()));
   }
 
   /** Returns the tokens that follow; undefined for sequences that need none. */

@@ -5,7 +5,7 @@ import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.Op;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.model.StoredModel;
+import dev.athanor.service.model.CallTypes;
 import dev.athanor.service.model.StoredModels;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
@@ -121,7 +121,7 @@ public final class SessionRuns {
   /** Returns the number of positions of a call: the second extent of the model's first input. */
   private int positions(Session session, Map<String, Call.Input> given, RequestContext context) {
     var first = session.model().definition().inputs().getFirst();
-    var type = StoredModel.types(given, context, store).get(first.name());
+    var type = CallTypes.of(given, store.of(context.tenant())).get(first.name());
     if (type == null) {
       throw new Failure.Refused(
           Code.MISSING_INPUT,

@@ -76,6 +76,24 @@ public record RequestContext(
         tenant, account, priority, mayPrioritize, wanted, clientHasGone, memory, rowInvariant);
   }
 
+  /**
+   * Returns the context of a run that several requests share, of which this is the first: none of
+   * them alone can end it, and rows do not depend on each other.
+   *
+   * @param highest the highest priority of the requests
+   */
+  public RequestContext shared(int highest) {
+    return new RequestContext(
+        tenant,
+        account,
+        highest,
+        mayPrioritize,
+        Deadline.none(),
+        () -> false,
+        RequestMemory.HEAP,
+        true);
+  }
+
   /** Returns this context with or without row invariance. */
   public RequestContext withRowInvariance(boolean wanted) {
     return new RequestContext(

@@ -31,6 +31,7 @@ import io.grpc.health.v1.HealthGrpc;
 import io.grpc.stub.StreamObserver;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -183,6 +184,35 @@ class ModelsServiceTest {
   }
 
   @Test
+  void storesGraphsWhoseCallsShareRuns() throws Throwable {
+    var graph =
+        """
+        {"inputs": {"x": {"dtype": "f32", "shape": ["rows", 12]}},
+         "steps": [{"op": "map", "inputs": {"x0": "x"}, "attributes": {"expression": "x0 + 1"}, "outputs": {"y": "m"}}],
+         "outputs": {"y": "m"}}\
+        """;
+    connected(channel -> {
+      var header =
+          PutModelHeader.newBuilder()
+              .setName("sum")
+              .setContentType("application/json")
+              .setExtents("rows:1-4")
+              .setBatch("rows");
+      put(channel, messages(header(header), graph.getBytes(StandardCharsets.UTF_8)));
+      var y = ModelsGrpc.newBlockingStub(channel).run(run(1, 2).build()).getOutputsOrThrow("y");
+      assertThat(first(y.getInline())).isEqualTo(2);
+      assertThatThrownBy(() ->
+              put(
+                  channel,
+                  messages(header(header.setBatch("x")), graph.getBytes(StandardCharsets.UTF_8))))
+          .hasMessageContaining(
+              "batch is \"x\", but the input x f32[rows, 12] has another first extent");
+      ModelsGrpc.newBlockingStub(channel)
+          .delete(DeleteModelRequest.newBuilder().setName("sum").build());
+    });
+  }
+
+  @Test
   void refusesWhatIsNoModel() throws Throwable {
     connected(channel -> {
       assertThatThrownBy(() -> put(channel, messages(header("bad"), new byte[] {8, 7})))
@@ -203,7 +233,7 @@ class ModelsServiceTest {
       var text = PutModelHeader.newBuilder().setName("bad").setContentType("text/plain");
       assertThatThrownBy(() -> put(channel, header(text)))
           .hasMessageEndingWith(
-              "header.content_type is text/plain; it must be application/onnx, or application/zip for a folder");
+              "header.content_type is text/plain; it must be application/onnx, application/json for a graph, or application/zip for a folder");
       assertThat(
               ModelsGrpc.newBlockingStub(channel)
                   .list(ListModelsRequest.getDefaultInstance())

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.models.ModelDefinition.Input;
 import dev.athanor.models.ModelException;
+import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.testing.CheckpointFiles;
@@ -36,13 +37,13 @@ class ModelFilesTest {
   }
 
   private void assertMalformed(String message) {
-    assertThatThrownBy(() -> new ModelFiles(files).definition())
+    assertThatThrownBy(() -> new ModelFiles(files).definition(Catalogue.load()))
         .isInstanceOf(ModelException.Malformed.class)
         .hasMessage(message);
   }
 
   private int weights() throws IOException {
-    var model = new ModelFiles(files).definition();
+    var model = new ModelFiles(files).definition(Catalogue.load());
     assertThat(model.inputs()).extracting(Input::name).containsExactly("tokens");
     assertThat(model.states()).isNotEmpty();
     return model.weights().size();

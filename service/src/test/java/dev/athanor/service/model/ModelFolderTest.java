@@ -101,8 +101,9 @@ class ModelFolderTest {
 
   private StoredModel put(String name, byte[] file, RequestContext context) throws IOException {
     var body = ByteSource.of(new ByteArrayInputStream(file));
-    return models.put(
-        name, new ModelUpload(body, false, Long.MAX_VALUE, ExtentRanges.ANY), context);
+    var upload =
+        new ModelUpload(body, ModelUpload.Format.ONNX, Long.MAX_VALUE, ExtentRanges.ANY, "");
+    return models.put(name, upload, context, rig.runner::run);
   }
 
   private StoredModel put(String name, float weight) throws IOException {
@@ -221,7 +222,7 @@ class ModelFolderTest {
             "Cannot load version 2 of the model a of the tenant local: the file of 100 bytes is not an ONNX model: ",
             "Cannot load version 1 of the model b of the tenant local: model.json has no time \"created\"",
             "Cannot load version 1 of the model c d of the tenant local: the name is \"c d\"; a name has",
-            "Cannot load version 1 of the model e of the tenant local: the files are not a model; there must be model.onnx, one other ONNX file, or config.json at the top, got: ");
+            "Cannot load version 1 of the model e of the tenant local: the files are not a model; there must be model.onnx, one other ONNX file, graph.json, or config.json at the top, got: ");
     assertThat(put("a", 3).version()).isEqualTo(3);
   }
 

@@ -71,4 +71,32 @@ class StoredModelRestartTest {
       given(context).delete("/models/adder").then().statusCode(204);
     }
   }
+
+  @Test
+  void keepsGraphsAndHowTheirCallsShareRuns() {
+    var graph =
+        """
+        {"inputs": {"x": {"dtype": "f32", "shape": ["rows", 12]}},
+         "steps": [{"op": "map", "inputs": {"x0": "x"}, "attributes": {"expression": "x0 + 1"}, "outputs": {"y": "m"}}],
+         "outputs": {"y": "m"}}\
+        """;
+    try (var context = start()) {
+      given(context)
+          .contentType("application/json")
+          .body(graph)
+          .put("/models/graph?extents=rows:1-4&batch=rows")
+          .then()
+          .statusCode(201);
+    }
+    try (var context = start()) {
+      given(context).get("/models/graph").then().body("batch", equalTo("rows"));
+      given(context)
+          .contentType("application/json")
+          .body(StoredModelsTest.call(1, ""))
+          .post("/models/graph/run")
+          .then()
+          .statusCode(200)
+          .body("outputs.y.data[3]", equalTo(1f));
+    }
+  }
 }

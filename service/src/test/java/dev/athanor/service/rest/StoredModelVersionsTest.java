@@ -257,7 +257,7 @@ class StoredModelVersionsTest {
         400,
         "malformed-body",
         equalTo(
-            "the files are not a model; there must be model.onnx, one other ONNX file, or config.json at the top, got: bert/model.onnx"));
+            "the files are not a model; there must be model.onnx, one other ONNX file, graph.json, or config.json at the top, got: bert/model.onnx"));
     problem(
         given().contentType("application/zip").body(new byte[1]).put("/models/adder"),
         400,

@@ -217,10 +217,10 @@ class StoredModelsTest {
         "malformed-body",
         "node \"z\" of Relu reads \"nothing\", which no earlier node computes");
     problem(
-        given().contentType("application/json").body("{}").put("/models/bad"),
+        given().contentType("text/plain").body("{}").put("/models/bad"),
         415,
         "unsupported-media-type",
-        "Content-Type is application/json; it must be application/onnx, or application/zip for a folder");
+        "Content-Type is text/plain; it must be application/onnx, application/json for a graph, or application/zip for a folder");
     put("adder", model(adding(1))).then().statusCode(201);
     given()
         .contentType("application/json")

@@ -40,7 +40,7 @@ import org.springframework.util.unit.DataSize;
 public final class Rig implements AutoCloseable {
 
   public final TestClock clock = new TestClock();
-  final SimpleMeterRegistry registry = new SimpleMeterRegistry();
+  public final SimpleMeterRegistry registry = new SimpleMeterRegistry();
   private final int graphs;
   public final DeviceHealth health;
   public final DeviceRuntimes runtimes;
@@ -146,7 +146,7 @@ public final class Rig implements AutoCloseable {
   }
 
   /** Uploads a tensor. */
-  TensorInfo create(HostTensor tensor, TensorOptions options, RequestContext context) {
+  public TensorInfo create(HostTensor tensor, TensorOptions options, RequestContext context) {
     var charge = store.of(context.tenant()).charge(tensor.type().bytes());
     try {
       return transfers.create(Elements.of(tensor), charge, options, context);
