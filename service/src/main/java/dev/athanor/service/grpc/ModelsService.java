@@ -28,7 +28,6 @@ import dev.athanor.api.v1.RunModelRequest;
 import dev.athanor.api.v1.RunModelResponse;
 import dev.athanor.api.v1.SetDefaultRequest;
 import dev.athanor.api.v1.SetDefaultResponse;
-import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.metrics.Metrics;

@@ -15,7 +15,7 @@ class ModelUploadTest {
   private static Incoming read(int bytes, long limit) throws IOException {
     var body = ByteSource.of(new ByteArrayInputStream(new byte[bytes]));
     var files = new Incoming.InMemory(HostAllocator.HEAP);
-    new ModelUpload(body, false, limit, ExtentRanges.ANY).read(files);
+    new ModelUpload(body, ModelUpload.Format.ONNX, limit, ExtentRanges.ANY, "").read(files);
     return files;
   }
 

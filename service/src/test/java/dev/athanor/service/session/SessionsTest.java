@@ -10,6 +10,7 @@ import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.model.ExtentRanges;
 import dev.athanor.service.model.ModelSettings;
 import dev.athanor.service.model.ModelUpload;
+import dev.athanor.service.model.ModelUpload.Format;
 import dev.athanor.service.model.SmallModels;
 import dev.athanor.service.model.StoredModels;
 import dev.athanor.service.run.FakeDevice;
@@ -45,7 +46,14 @@ class SessionsTest {
         new StoredModels(
             Catalogue.load(), rig.store, rig.transfers, rig.clock, new ModelSettings("", 2, 64));
     var body = ByteSource.of(new ByteArrayInputStream(SmallModels.decoder()));
-    models.put("small", new ModelUpload(body, true, Long.MAX_VALUE, ExtentRanges.ANY), LOCAL);
+    var upload = new ModelUpload(body, Format.ZIP, Long.MAX_VALUE, ExtentRanges.ANY, "");
+    models.put(
+        "small",
+        upload,
+        LOCAL,
+        _ -> {
+          throw new AssertionError("nothing runs");
+        });
     sessions = new Sessions(models, rig.store, rig.transfers, rig.clock, 64);
   }
 
