@@ -1,11 +1,15 @@
 package dev.athanor.service.config;
 
 import dev.athanor.ops.Catalogue;
+import dev.athanor.service.model.PreparedModels;
 import dev.athanor.service.model.StoredModels;
+import dev.athanor.service.replica.Peers;
+import dev.athanor.service.replica.ReplicatedModels;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.session.Generator;
 import dev.athanor.service.session.SessionRuns;
 import dev.athanor.service.session.Sessions;
+import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.TensorStore;
 import dev.athanor.service.transfer.Transfers;
 import java.time.Clock;
@@ -18,12 +22,19 @@ class SessionConfiguration {
 
   @Bean
   StoredModels storedModels(
-      Catalogue catalogue,
-      TensorStore store,
-      Transfers transfers,
-      Clock clock,
-      AthanorProperties properties) {
-    return new StoredModels(catalogue, store, transfers, clock, properties.models());
+      Catalogue catalogue, TensorStore store, Transfers transfers, AthanorProperties properties) {
+    return new StoredModels(catalogue, store, transfers, properties.models());
+  }
+
+  @Bean
+  PreparedModels preparedModels(StoredModels models, Clock clock, OpRunner runner) {
+    return new PreparedModels(models, clock, runner::run);
+  }
+
+  @Bean
+  ReplicatedModels replicatedModels(
+      Peers peers, Handles handles, StoredModels models, PreparedModels prepared) {
+    return new ReplicatedModels(peers, handles, models, prepared);
   }
 
   @Bean
@@ -31,9 +42,11 @@ class SessionConfiguration {
       StoredModels models,
       TensorStore store,
       Transfers transfers,
+      Handles handles,
       Clock clock,
       AthanorProperties properties) {
-    return new Sessions(models, store, transfers, clock, properties.models().cachePositions());
+    return new Sessions(
+        models, store, transfers, handles, clock, properties.models().cachePositions());
   }
 
   @Bean

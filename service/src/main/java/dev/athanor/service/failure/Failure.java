@@ -129,13 +129,21 @@ public abstract sealed class Failure extends RuntimeException {
     }
   }
 
-  /** A request with the name of a tensor that this replica does not have; another may have it. */
+  /** A request with the name of a tensor or model that this replica lacks; another may have it. */
   public static final class UnknownName extends Refused {
-    private final String name;
+    private static final String TENSORS = "/tensors/";
 
-    private UnknownName(Code code, @Nullable String field, String message, String name) {
+    /** Descriptions there need no scope. */
+    private static final String MODELS = "/v2/models/";
+
+    private final String name;
+    private final String path;
+
+    private UnknownName(
+        Code code, @Nullable String field, String message, String name, String path) {
       super(code, field, message);
       this.name = name;
+      this.path = path;
     }
 
     /**
@@ -149,7 +157,8 @@ public abstract sealed class Failure extends RuntimeException {
           field,
           "no tensor is stored under the name %1$s; PUT /tensors/%1$s stores one, and handles look like t_…"
               .formatted(name),
-          name);
+          name,
+          TENSORS + name);
     }
 
     /** The same for a pipeline step, where the name may also be meant for another value. */
@@ -159,7 +168,17 @@ public abstract sealed class Failure extends RuntimeException {
           field,
           "%s is \"%s\", which is neither a pipeline input, nor an output of an earlier step, nor the handle or name of a stored tensor"
               .formatted(field, name),
-          name);
+          name,
+          TENSORS + name);
+    }
+
+    /**
+     * A request that names a model.
+     *
+     * @param name of a model, with {@code @} and a version for another than the default
+     */
+    public static UnknownName ofModel(Code code, String message, String name) {
+      return new UnknownName(code, null, message, name, MODELS + name);
     }
 
     /** This failure for a request that another replica forwarded because of another tensor. */
@@ -167,18 +186,24 @@ public abstract sealed class Failure extends RuntimeException {
       return new UnknownName(
           code(),
           field(),
-          "the replica %s, to which the request was forwarded, has no tensor named %s; store it with ?replicas=all"
-              .formatted(replica, name),
-          name);
+          "the replica %s, to which the request was forwarded, has no %s named %s; store it with ?replicas=all"
+              .formatted(replica, path.startsWith(TENSORS) ? "tensor" : "model", name),
+          name,
+          path);
     }
 
     /** Returns the name. */
     public String name() {
       return name;
     }
+
+    /** Returns the path under which replicas describe what has the name. */
+    public String path() {
+      return path;
+    }
   }
 
-  /** A request that only the replica with the tensor can serve. */
+  /** A request that only the replica with the tensor, the model or the session can serve. */
   public static final class WrongReplica extends Refused {
     private static final String ONE_REPLICA =
         "all handles of a request must belong to one replica: read the other tensors, create them there, and use the new handles";
@@ -200,7 +225,7 @@ public abstract sealed class Failure extends RuntimeException {
      * @param url the URL of its REST interface; null if not configured
      */
     public static WrongReplica of(
-        String field, String handle, String replica, @Nullable String url) {
+        @Nullable String field, String handle, String replica, @Nullable String url) {
       return new WrongReplica(
           field,
           "%s belongs to replica %s; send the request there".formatted(handle, replica),
@@ -228,7 +253,7 @@ public abstract sealed class Failure extends RuntimeException {
     public WrongReplica afterForwarding() {
       return new WrongReplica(
           field(),
-          "a tensor of the request belongs to the replica %s, and a forwarded request is not forwarded again; %s"
+          "a tensor or session of the request belongs to the replica %s, and a forwarded request is not forwarded again; %s"
               .formatted(replica, ONE_REPLICA),
           replica,
           url);

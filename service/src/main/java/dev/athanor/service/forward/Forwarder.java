@@ -12,6 +12,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.http.HttpHeaders;
 import java.net.http.HttpResponse;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -77,6 +78,7 @@ final class Forwarder {
         return;
       }
       var out = PacedOutput.of(response);
+      boolean streams = streams(answer.headers());
       while (true) {
         var buffers = next(body, outgoing, response, copied);
         if (buffers.isEmpty()) {
@@ -85,8 +87,19 @@ final class Forwarder {
         for (var buffer : buffers) {
           out.write(buffer);
         }
+        if (streams) {
+          out.flush();
+        }
       }
     }
+  }
+
+  /** Whether each part of a body is for the client at once. */
+  private static boolean streams(HttpHeaders headers) {
+    return headers
+        .firstValue("Content-Type")
+        .filter(type -> type.startsWith("text/event-stream"))
+        .isPresent();
   }
 
   private List<ByteBuffer> next(

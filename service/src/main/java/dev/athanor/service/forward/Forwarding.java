@@ -29,14 +29,16 @@ import org.springframework.core.annotation.Order;
 import org.springframework.web.filter.OncePerRequestFilter;
 
 /**
- * Forwards requests to the replica that owns their tensors: at once where the path or the query
- * names one of its handles, and when the request fails with {@link Failure.WrongReplica} where the
- * body does. A request is forwarded once at most, and only when its caller is known here.
+ * Forwards requests to the replica that owns their tensors or session: at once where the path or
+ * the query names one of its handles or sessions, and when the request fails with {@link
+ * Failure.WrongReplica} where the body does. A request is forwarded once at most, and only when its
+ * caller is known here.
  */
 @Order(Ordered.LOWEST_PRECEDENCE) // inside of Spring Security
 public final class Forwarding extends OncePerRequestFilter {
 
-  private static final Pattern IN_PATH = Pattern.compile("/(t_[0-9a-z_]+)(?=/|$)");
+  private static final Pattern IN_PATH =
+      Pattern.compile("/(t_[0-9a-z_]+|(?<=/sessions/)s_[0-9a-z_]+)(?=/|$)");
 
   /** Names and scopes are labels, which may look like handles. */
   private static final Pattern IN_QUERY =
@@ -57,7 +59,7 @@ public final class Forwarding extends OncePerRequestFilter {
   private final AtomicLong budget = new AtomicLong(Runtime.getRuntime().maxMemory() / SHARE);
 
   /**
-   * @param peers the replicas that may have copies of named tensors
+   * @param peers the replicas that may have named tensors and models
    * @param certificates whether clients authenticate by certificates, which cannot be sent on
    */
   public Forwarding(
@@ -139,8 +141,8 @@ public final class Forwarding extends OncePerRequestFilter {
   }
 
   /**
-   * Answers a request that failed since this replica has no tensor of a name: by the answer of one
-   * that has.
+   * Answers a request that failed since this replica has no tensor or model of a name: by the
+   * answer of one that has.
    *
    * @throws Failure what to answer instead
    */
@@ -153,17 +155,12 @@ public final class Forwarding extends OncePerRequestFilter {
     if (HttpRequests.isForwarded(request)) {
       throw failure.afterForwarding(handles.replica());
     }
-    var holder =
-        peers.find(HttpRequests.entry(request).withDeadline(deadline(request)), failure.name());
-    if (holder.isEmpty()) {
+    var entry = HttpRequests.entry(request).withDeadline(deadline(request));
+    if (peers.locate(entry, failure) instanceof Failure.WrongReplica located) {
+      answer(located, request, response);
+    } else {
       throw failure;
     }
-    var id = holder.get().id();
-    answer(
-        Failure.WrongReplica.of(
-            String.valueOf(failure.field()), failure.name(), id, handles.url(id)),
-        request,
-        response);
   }
 
   private static Deadline deadline(HttpServletRequest request) {
@@ -212,7 +209,7 @@ public final class Forwarding extends OncePerRequestFilter {
         .matcher(text)
         .results()
         .map(found -> found.group(1))
-        .filter(Handles::isHandle)
+        .filter(id -> Handles.isHandle(id) || Handles.isSession(id))
         .map(handle -> handles.otherReplica(handle).orElse(handles.replica()))
         .forEach(owners::add);
   }

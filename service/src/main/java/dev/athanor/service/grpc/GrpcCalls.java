@@ -5,7 +5,7 @@ import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.replica.EntryRequest;
-import dev.athanor.service.replica.ReplicatedTensors;
+import dev.athanor.service.replica.Peers;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.security.Caller;
 import dev.athanor.service.security.Scope;
@@ -14,6 +14,8 @@ import dev.athanor.service.tensor.Tenant;
 import io.grpc.Context;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -40,10 +42,10 @@ final class GrpcCalls {
   static final Context.Key<Map<String, String>> CREDENTIALS =
       Context.keyWithDefault("athanor.credentials", Map.of());
 
-  private final ReplicatedTensors replicated;
+  private final Peers peers;
 
-  GrpcCalls(ReplicatedTensors replicated) {
-    this.replicated = replicated;
+  GrpcCalls(Peers peers) {
+    this.peers = peers;
   }
 
   static Tenant tenant() {
@@ -86,7 +88,12 @@ final class GrpcCalls {
 
   /** Returns the current call, from which requests to other replicas may follow. */
   static EntryRequest entry() {
-    return new EntryRequest(context(), CREDENTIALS.get(), false);
+    return entry(RequestMemory.HEAP);
+  }
+
+  /** The same for a call whose messages take memory. */
+  static EntryRequest entry(RequestMemory memory) {
+    return new EntryRequest(context(memory), CREDENTIALS.get(), false);
   }
 
   /**
@@ -157,7 +164,8 @@ final class GrpcCalls {
   /**
    * Runs work on this thread and interrupts it if the client cancels.
    *
-   * @throws Failure.WrongReplica if the work needs a tensor by a name that only another replica has
+   * @throws Failure.WrongReplica if the work needs a tensor or a model by a name that only another
+   *     replica has
    */
   <T> T abandonable(Supplier<T> work) {
     var context = Context.current();
@@ -166,7 +174,11 @@ final class GrpcCalls {
     try {
       return work.get();
     } catch (Failure.UnknownName e) {
-      throw replicated.locate(entry(), e);
+      try {
+        throw peers.locate(entry(), e);
+      } catch (IOException unsent) {
+        throw new UncheckedIOException(unsent);
+      }
     } finally {
       context.removeListener(waiter);
       waiter.leave();

@@ -36,6 +36,7 @@ import dev.athanor.service.model.ModelUpload;
 import dev.athanor.service.model.ModelUpload.Format;
 import dev.athanor.service.model.StoredModel;
 import dev.athanor.service.model.StoredModels;
+import dev.athanor.service.replica.ReplicatedModels;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.IdempotentCalls;
 import dev.athanor.service.run.OpRunner;
@@ -62,6 +63,7 @@ class ModelsService extends ModelsGrpc.ModelsImplBase {
   private final Sessions sessions;
   private final SessionRuns runs;
   private final Generator generator;
+  private final ReplicatedModels replicated;
   private final OpRunner runner;
   private final IdempotentCalls idempotent;
   private final Metrics metrics;
@@ -74,6 +76,7 @@ class ModelsService extends ModelsGrpc.ModelsImplBase {
       Sessions sessions,
       SessionRuns runs,
       Generator generator,
+      ReplicatedModels replicated,
       OpRunner runner,
       IdempotentCalls idempotent,
       Metrics metrics,
@@ -84,6 +87,7 @@ class ModelsService extends ModelsGrpc.ModelsImplBase {
     this.sessions = sessions;
     this.runs = runs;
     this.generator = generator;
+    this.replicated = replicated;
     this.runner = runner;
     this.idempotent = idempotent;
     this.metrics = metrics;
@@ -121,7 +125,7 @@ class ModelsService extends ModelsGrpc.ModelsImplBase {
       var body =
           new ModelUpload(
               upload, format, settings.maxTensorBytes(), extents(header), header.getBatch());
-      return models.put(header.getName(), body, GrpcCalls.context(memory), runner::run);
+      return replicated.put(GrpcCalls.entry(memory), header.getName(), 1, body).model();
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -186,7 +190,11 @@ class ModelsService extends ModelsGrpc.ModelsImplBase {
     calls.answer(
         answer,
         () -> {
-          models.delete(request.getName(), GrpcCalls.context());
+          try {
+            replicated.delete(GrpcCalls.entry(), request.getName());
+          } catch (IOException e) {
+            throw new UncheckedIOException(e);
+          }
           return DeleteModelResponse.getDefaultInstance();
         });
   }

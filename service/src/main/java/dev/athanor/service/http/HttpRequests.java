@@ -138,6 +138,11 @@ public final class HttpRequests {
 
   /** Returns a request from which requests to other replicas may follow. */
   public static EntryRequest entry(HttpServletRequest request) {
+    return entry(request, RequestMemory.HEAP);
+  }
+
+  /** The same for a request whose body takes memory. */
+  public static EntryRequest entry(HttpServletRequest request, RequestMemory memory) {
     var credentials = new HashMap<String, String>();
     for (var name : Peers.CREDENTIALS) {
       var value = request.getHeader(name);
@@ -145,7 +150,7 @@ public final class HttpRequests {
         credentials.put(name, value);
       }
     }
-    return new EntryRequest(context(request), credentials, isForwarded(request));
+    return new EntryRequest(context(request, memory), credentials, isForwarded(request));
   }
 
   /**

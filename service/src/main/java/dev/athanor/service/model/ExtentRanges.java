@@ -72,7 +72,7 @@ public record ExtentRanges(Map<String, Range> ranges) {
   }
 
   /** Returns the text of the ranges. */
-  String text() {
+  public String text() {
     return ranges.entrySet().stream()
         .map(range -> range.getKey() + ":" + range.getValue())
         .collect(Collectors.joining(","));

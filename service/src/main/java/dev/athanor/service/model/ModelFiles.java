@@ -86,6 +86,19 @@ final class ModelFiles {
                 String.join(", ", files.keySet().stream().limit(MOST_LISTED).toList())));
   }
 
+  /**
+   * Returns the model.
+   *
+   * @throws Failure if the files are not a model, or not one that is supported
+   */
+  ModelDefinition checkedDefinition(Catalogue catalogue) throws IOException {
+    try {
+      return definition(catalogue);
+    } catch (ModelException e) {
+      throw ModelFailures.explain(e);
+    }
+  }
+
   /** Returns the files at the top whose names have an ending. */
   private List<String> top(String ending) {
     return files.keySet().stream()

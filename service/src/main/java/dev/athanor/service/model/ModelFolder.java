@@ -46,8 +46,9 @@ public final class ModelFolder implements ModelStorage {
   private static final String DEFAULT = "default";
 
   private static final Pattern VERSION = Pattern.compile("[1-9]\\d{0,8}");
+  private static final String REPLICAS = "replicas";
   private static final List<String> KEYS =
-      List.of("created", ExtentRanges.FIELD, ModelUpload.BATCH);
+      List.of("created", ExtentRanges.FIELD, ModelUpload.BATCH, REPLICAS);
 
   private final Path folder;
   private final Path temporary;
@@ -108,6 +109,7 @@ public final class ModelFolder implements ModelStorage {
     text.put("created", metadata.created().toString());
     text.put(ExtentRanges.FIELD, metadata.extents().text());
     text.put(ModelUpload.BATCH, metadata.batch());
+    text.put(REPLICAS, String.join(",", metadata.replicas()));
     try (var out = Files.newOutputStream(received.folder().resolve(METADATA))) {
       Json.writeValue(out, text);
     }
@@ -193,7 +195,8 @@ public final class ModelFolder implements ModelStorage {
     public Metadata metadata() throws IOException {
       var file = path.resolve(METADATA);
       if (!Files.exists(file)) {
-        return new Metadata(Files.getLastModifiedTime(path).toInstant(), ExtentRanges.ANY, "");
+        return new Metadata(
+            Files.getLastModifiedTime(path).toInstant(), ExtentRanges.ANY, "", List.of());
       }
       var read = new HashMap<String, String>();
       try (var in = Files.newInputStream(file)) {
@@ -210,10 +213,12 @@ public final class ModelFolder implements ModelStorage {
               }
               return read;
             });
+        var replicas = read.getOrDefault(REPLICAS, "");
         return new Metadata(
             Instant.parse(read.getOrDefault("created", "")),
             ExtentRanges.parse(read.getOrDefault(ExtentRanges.FIELD, "")),
-            read.getOrDefault(ModelUpload.BATCH, ""));
+            read.getOrDefault(ModelUpload.BATCH, ""),
+            replicas.isEmpty() ? List.of() : List.of(replicas.split(",", -1)));
       } catch (DateTimeException e) {
         throw new IOException("%s has no time \"created\"".formatted(METADATA), e);
       }

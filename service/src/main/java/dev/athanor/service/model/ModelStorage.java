@@ -18,8 +18,14 @@ interface ModelStorage {
    * What is kept with the files of a version.
    *
    * @param batch the extent along which calls share runs; empty if they do not
+   * @param replicas the ids of the replicas that got it; may be empty if it was only this one
    */
-  record Metadata(Instant created, ExtentRanges extents, String batch) {}
+  record Metadata(Instant created, ExtentRanges extents, String batch, List<String> replicas) {
+
+    public Metadata {
+      replicas = List.copyOf(replicas);
+    }
+  }
 
   /** A version that was stored before. */
   interface Found {

@@ -28,11 +28,12 @@ record ModelVersions(NavigableMap<Long, StoredModel> all, long defaultVersion) {
     return new ModelVersions(new TreeMap<>(Map.of(only.version(), only)), only.version());
   }
 
-  /** Returns these versions and another one, which is the default. */
+  /** Returns these versions and another one, which is the default if it is the newest. */
   ModelVersions with(StoredModel model) {
     var more = new TreeMap<>(all);
     more.put(model.version(), model);
-    return new ModelVersions(more, model.version());
+    return new ModelVersions(
+        more, more.lastKey() == model.version() ? model.version() : defaultVersion);
   }
 
   ModelVersions withDefault(long version) {

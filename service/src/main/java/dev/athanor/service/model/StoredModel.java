@@ -28,6 +28,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -47,7 +48,7 @@ public final class StoredModel {
 
   private final String name;
   private final long version;
-  private final ModelStorage.Metadata metadata;
+  private volatile ModelStorage.Metadata metadata;
   private final ModelDefinition definition;
   private final Catalogue catalogue;
   private final TensorStore store;
@@ -110,6 +111,19 @@ public final class StoredModel {
 
   @Nullable ModelBatches batches() {
     return batches;
+  }
+
+  /** Returns the ids of the replicas that got this version; null if it was only this one. */
+  public @Nullable List<String> replicas() {
+    return metadata.replicas().size() < 2 ? null : metadata.replicas();
+  }
+
+  ModelStorage.Metadata metadata() {
+    return metadata;
+  }
+
+  void setReplicas(List<String> replicas) {
+    metadata = new ModelStorage.Metadata(created(), extents(), batch(), replicas);
   }
 
   public ModelDefinition definition() {
@@ -345,6 +359,24 @@ public final class StoredModel {
           }
         });
     return named;
+  }
+
+  /**
+   * Returns this model if it has all outputs that are asked for.
+   *
+   * @throws Failure.Refused if it does not
+   */
+  public StoredModel checked(Map<String, Target> targets) {
+    for (var output : targets.keySet()) {
+      if (!definition.outputs().contains(output)) {
+        throw new Failure.Refused(
+            Code.UNKNOWN_FIELD,
+            "outputs." + Tensors.excerpt(output),
+            "the model has no output \"%s\"; its outputs are: %s"
+                .formatted(Tensors.excerpt(output), String.join(", ", definition.outputs())));
+      }
+    }
+    return this;
   }
 
   private Graph graph(Key key) {

@@ -1,7 +1,6 @@
 package dev.athanor.service.model;
 
 import dev.athanor.models.ModelDefinition;
-import dev.athanor.models.ModelException;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Deadline;
@@ -19,7 +18,6 @@ import dev.athanor.service.transfer.Transfers;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.InstantSource;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -28,7 +26,6 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import java.util.function.Supplier;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -41,14 +38,6 @@ public final class StoredModels {
 
   private static final Logger LOG = LoggerFactory.getLogger(StoredModels.class);
 
-  private static final Pattern FORM = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
-
-  /** What {@code /v2/models/stats} names. */
-  private static final String STATISTICS = "stats";
-
-  /** Between a name and a version. */
-  private static final char AT = '@';
-
   /** Maximum number of models of a tenant. */
   private static final int MOST_MODELS = 256;
 
@@ -57,7 +46,6 @@ public final class StoredModels {
   private final Catalogue catalogue;
   private final TensorStore store;
   private final Transfers transfers;
-  private final InstantSource clock;
   private final ModelStorage storage;
   private final int kept;
   private final Map<ModelId, ModelVersions> models = new ConcurrentHashMap<>();
@@ -70,15 +58,10 @@ public final class StoredModels {
    * @throws RuntimeException if the folder of the settings cannot be used
    */
   public StoredModels(
-      Catalogue catalogue,
-      TensorStore store,
-      Transfers transfers,
-      InstantSource clock,
-      ModelSettings settings) {
+      Catalogue catalogue, TensorStore store, Transfers transfers, ModelSettings settings) {
     this.catalogue = catalogue;
     this.store = store;
     this.transfers = transfers;
-    this.clock = clock;
     storage =
         settings.dir().isEmpty()
             ? ModelStorage.IN_MEMORY
@@ -98,10 +81,19 @@ public final class StoredModels {
   private void restore(ModelStorage.Found found) {
     var id = found.id();
     try {
-      checkName(id.name());
+      check(id);
       var model = model(id, found.version(), found.metadata(), definition(found.files()));
-      load(model, new RequestContext(id.tenant(), Deadline.none()));
-      models.merge(id, ModelVersions.of(model), (before, _) -> before.with(model));
+      var context = new RequestContext(id.tenant(), Deadline.none());
+      try {
+        model.load(context);
+      } catch (RuntimeException e) {
+        model.delete(context);
+        throw e;
+      }
+      models.merge(
+          id,
+          ModelVersions.of(model),
+          (before, _) -> before.with(model).withDefault(found.version()));
     } catch (RuntimeException | IOException e) { // other models load
       LOG.warn(
           "Cannot load version {} of the model {} of the tenant {}: {}",
@@ -112,103 +104,81 @@ public final class StoredModels {
     }
   }
 
-  private StoredModel model(
-      ModelId id, long version, Metadata metadata, ModelDefinition definition) {
+  /** Returns the model of files. */
+  ModelDefinition definition(ModelFiles files) throws IOException {
+    return files.checkedDefinition(catalogue);
+  }
+
+  StoredModel model(ModelId id, long version, Metadata metadata, ModelDefinition definition) {
     return new StoredModel(id.name(), version, metadata, definition, catalogue, store, transfers);
   }
 
-  private static void load(StoredModel model, RequestContext context) {
-    try {
-      model.load(context);
-    } catch (RuntimeException e) {
-      model.delete(context);
-      throw e;
-    }
-  }
-
-  private ModelDefinition definition(ModelFiles files) throws IOException {
-    try {
-      return files.definition(catalogue);
-    } catch (ModelException e) {
-      throw ModelFailures.explain(e);
-    }
-  }
-
-  private void checkName(String name) {
-    if (!FORM.matcher(name).matches()) {
-      throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE,
-          "name",
-          "the name is \"%s\"; a name has 1 to 64 letters, digits, periods, hyphens and underscores and begins with a letter or a digit"
-              .formatted(Tensors.excerpt(name)));
-    }
-    if (catalogue.find(name).isPresent() || name.equals(STATISTICS)) {
+  private void check(ModelId id) {
+    id.check();
+    var name = id.name();
+    if (catalogue.find(name).isPresent() || name.equals(ModelId.STATISTICS)) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           "name",
           "the name \"%s\" is %s; choose another name"
-              .formatted(name, name.equals(STATISTICS) ? "reserved" : "that of an op"));
+              .formatted(name, name.equals(ModelId.STATISTICS) ? "reserved" : "that of an op"));
     }
   }
 
   /**
-   * Stores a new version of a model, which becomes the default, and makes its weights resident. The
-   * oldest version is deleted if there are too many.
+   * Returns the id of a model that may be stored.
    *
-   * @param runner runs the pipelines of an example if calls are to share runs
-   * @throws Failure.Refused if the files are not a model that is supported
-   * @throws Failure if a quota or the memory does not suffice; nothing is stored then
+   * @throws Failure.Refused with {@code invalid-attribute} if models cannot have the name
    */
-  public StoredModel put(
-      String name, ModelUpload upload, RequestContext context, Function<Pipeline, Result> runner)
-      throws IOException {
-    checkName(name);
-    var id = new ModelId(context.tenant(), name);
-    checkCount(id);
-    try (var files = storage.receive(context.memory())) {
-      upload.read(files);
-      var definition = definition(files.files());
-      var metadata = new Metadata(clock.instant(), upload.extents(), upload.batch());
-      return locks.change(
-          id,
-          () -> {
-            checkCount(id);
-            var before = models.get(id);
-            long newest = Math.max(storage.newest(id), before == null ? 0 : before.all().lastKey());
-            var model = model(id, newest + 1, metadata, definition);
-            model.plan(upload.limit(), context);
-            load(model, context);
-            try {
-              checkBatches(model, context, runner);
-              storage.store(id, model.version(), files, metadata);
-            } catch (IOException | RuntimeException e) {
-              model.delete(context);
-              throw e;
-            }
-            var after = before == null ? ModelVersions.of(model) : before.with(model);
-            models.put(id, after);
-            for (long old : after.beyond(kept)) {
-              delete(id, old, context);
-            }
-            return model;
-          });
-    }
+  public ModelId id(Tenant tenant, String name) {
+    var id = new ModelId(tenant, name);
+    check(id);
+    return id;
   }
 
-  private static void checkBatches(
-      StoredModel model, RequestContext context, Function<Pipeline, Result> runner) {
-    if (!model.batch().isEmpty()) {
-      BatchCheck.rows(
-          model,
-          model.batch(),
-          inputs -> {
-            var call = model.call(inputs, Map.of(), context.withRowInvariance(true));
-            return call.named(runner.apply(call.pipeline()));
-          });
-    }
+  /** Returns where the files of models are. */
+  ModelStorage storage() {
+    return storage;
   }
 
-  private void checkCount(ModelId id) {
+  /** Changes a model while no other request does. */
+  <T> T change(ModelId id, ModelLocks.Change<T> change) {
+    return locks.change(id, change);
+  }
+
+  /**
+   * Stores a version, which becomes the default unless there is a newer one. The oldest version is
+   * deleted if there are too many.
+   *
+   * @param replicas the ids of the replicas that have it
+   */
+  void store(
+      ModelId id,
+      StoredModel model,
+      Incoming files,
+      List<String> replicas,
+      RequestContext context) {
+    locks.change(
+        id,
+        () -> {
+          checkCount(id);
+          model.setReplicas(replicas);
+          storage.store(id, model.version(), files, model.metadata());
+          var before = models.get(id);
+          var after = before == null ? ModelVersions.of(model) : before.with(model);
+          if (after.defaultVersion() != model.version()) {
+            storage.setDefault(id, after.defaultVersion());
+          }
+          models.put(id, after);
+          for (long old : after.beyond(kept)) {
+            delete(id, old, context);
+          }
+          return model;
+        });
+  }
+
+  /** Throws if the tenant has too many models for another one. */
+  void checkCount(ModelId id) {
     if (!models.containsKey(id) && list(id.tenant()).size() >= MOST_MODELS) {
       throw new Failure.Busy(
           Code.QUOTA_EXCEEDED,
@@ -233,9 +203,9 @@ public final class StoredModels {
    * @throws Failure.Refused with {@code not-found}
    */
   public StoredModel get(Tenant tenant, String name) {
-    var versions = versions(id(tenant, name));
-    int at = name.indexOf(AT);
-    return at < 0 ? versions.standard() : version(versions, name.substring(at + 1));
+    var versions = versions(ModelId.of(tenant, name), name);
+    var version = ModelId.version(name);
+    return version == null ? versions.standard() : version(versions, version);
   }
 
   /**
@@ -245,24 +215,24 @@ public final class StoredModels {
    * @throws Failure.Refused with {@code not-found} if the model has no such version
    */
   public Optional<StoredModel> find(Tenant tenant, String name, @Nullable String version) {
-    boolean unspecified = version == null || version.isEmpty();
-    return models.containsKey(id(tenant, name))
-        ? Optional.of(get(tenant, unspecified ? name : name + AT + version))
+    return models.containsKey(ModelId.of(tenant, name))
+        ? Optional.of(get(tenant, ModelId.reference(name, version)))
         : Optional.empty();
   }
 
-  private static ModelId id(Tenant tenant, String name) {
-    int at = name.indexOf(AT);
-    return new ModelId(tenant, at < 0 ? name : name.substring(0, at));
+  private ModelVersions versions(ModelId id) {
+    return versions(id, id.name());
   }
 
-  private ModelVersions versions(ModelId id) {
+  private ModelVersions versions(ModelId id, String reference) {
     var versions = models.get(id);
     if (versions == null) {
-      throw new Failure.Refused(
-          Code.NOT_FOUND,
+      var message =
           "There is no model \"%s\". GET /models lists all models."
-              .formatted(Tensors.excerpt(id.name())));
+              .formatted(Tensors.excerpt(id.name()));
+      throw catalogue.find(id.name()).isPresent() // which no replica stores
+          ? new Failure.Refused(Code.NOT_FOUND, message)
+          : ModelId.unknown(Code.NOT_FOUND, message, reference);
     }
     return versions;
   }
@@ -271,14 +241,14 @@ public final class StoredModels {
     return versions.all().values().stream()
         .filter(model -> Long.toString(model.version()).equals(version))
         .findFirst()
-        .orElseThrow(() ->
-            new Failure.Refused(
-                Code.NOT_FOUND,
-                "The model \"%s\" has no version %s; its versions are %s."
-                    .formatted(
-                        versions.standard().name(),
-                        Tensors.excerpt(version),
-                        versions.all().keySet())));
+        .orElseThrow(() -> {
+          var name = versions.standard().name();
+          return ModelId.unknown(
+              Code.NOT_FOUND,
+              "The model \"%s\" has no version %s; its versions are %s."
+                  .formatted(name, Tensors.excerpt(version), versions.all().keySet()),
+              ModelId.reference(name, version));
+        });
   }
 
   /** Returns whether a version of a model has not been deleted. */
@@ -327,13 +297,13 @@ public final class StoredModels {
    * @throws Failure.Refused with {@code not-found}
    */
   public void delete(String name, RequestContext context) {
-    var id = id(context.tenant(), name);
+    var id = ModelId.of(context.tenant(), name);
     locks.change(
         id,
         () -> {
           var model = get(context.tenant(), name);
           var versions = versions(id);
-          if (name.indexOf(AT) >= 0 && versions.all().size() > 1) {
+          if (ModelId.version(name) != null && versions.all().size() > 1) {
             delete(id, model.version(), context);
           } else {
             storage.delete(id);
@@ -358,7 +328,7 @@ public final class StoredModels {
       Map<String, Target> targets,
       RequestContext context,
       Function<Pipeline, Result> runner) {
-    return run(checked(get(context.tenant(), name), targets), inputs, targets, context, runner);
+    return run(get(context.tenant(), name).checked(targets), inputs, targets, context, runner);
   }
 
   /**
@@ -436,25 +406,6 @@ public final class StoredModels {
       var now = isStored(context.tenant(), model) ? model : get(context.tenant(), model.name());
       return startOnce(now, inputs, targets, context, runner);
     }
-  }
-
-  /**
-   * Returns a model if it has all outputs that are asked for.
-   *
-   * @throws Failure.Refused if it does not
-   */
-  public static StoredModel checked(StoredModel model, Map<String, Target> targets) {
-    for (var output : targets.keySet()) {
-      if (!model.definition().outputs().contains(output)) {
-        throw new Failure.Refused(
-            Code.UNKNOWN_FIELD,
-            "outputs." + Tensors.excerpt(output),
-            "the model has no output \"%s\"; its outputs are: %s"
-                .formatted(
-                    Tensors.excerpt(output), String.join(", ", model.definition().outputs())));
-      }
-    }
-    return model;
   }
 
   private static Supplier<Result> startOnce(

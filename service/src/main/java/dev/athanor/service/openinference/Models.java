@@ -5,6 +5,7 @@ import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.model.ModelId;
 import dev.athanor.service.model.StoredModels;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.stream.RequestContext;
@@ -113,36 +114,40 @@ public final class Models {
     var op = catalogue.find(name);
     if (op.isPresent()) {
       var model = new OpModel(op.get());
-      requireVersion(name, modelVersion, List.of(model.version()));
+      var known = List.of(model.version());
+      if (lacks(known, modelVersion)) {
+        throw new Failure.Refused(Code.UNKNOWN_OP, noVersion(name, modelVersion, known));
+      }
       return model;
     }
+    var reference = ModelId.reference(name, modelVersion);
     var known = stored.versions(tenant, name).stream().map(String::valueOf).toList();
-    if (!known.isEmpty()) {
-      requireVersion(name, modelVersion, known);
+    if (!known.isEmpty() && lacks(known, modelVersion)) {
+      throw ModelId.unknown(Code.UNKNOWN_OP, noVersion(name, modelVersion, known), reference);
     }
     return stored
         .find(tenant, name, modelVersion)
         .map(model -> new TenantModel(model, stored))
         .orElseThrow(() ->
-            new Failure.Refused(
+            ModelId.unknown(
                 Code.UNKNOWN_OP,
                 "Unknown model \"%s\". GET /v2/models lists all models."
-                    .formatted(Tensors.excerpt(name))));
+                    .formatted(Tensors.excerpt(name)),
+                reference));
   }
 
-  private static void requireVersion(
-      String name, @Nullable String modelVersion, List<String> known) {
-    if (modelVersion != null && !modelVersion.isEmpty() && !known.contains(modelVersion)) {
-      throw new Failure.Refused(
-          Code.UNKNOWN_OP,
-          "%s has no version \"%s\"; %s"
-              .formatted(
-                  name,
-                  Tensors.excerpt(modelVersion),
-                  known.size() == 1
-                      ? "its only version is " + known.getFirst()
-                      : "its versions are " + String.join(", ", known)));
-    }
+  private static boolean lacks(List<String> known, @Nullable String version) {
+    return version != null && !version.isEmpty() && !known.contains(version);
+  }
+
+  private static String noVersion(String name, @Nullable String version, List<String> known) {
+    return "%s has no version \"%s\"; %s"
+        .formatted(
+            name,
+            Tensors.excerpt(String.valueOf(version)),
+            known.size() == 1
+                ? "its only version is " + known.getFirst()
+                : "its versions are " + String.join(", ", known));
   }
 
   /**

@@ -104,11 +104,7 @@ record TenantModel(StoredModel model, StoredModels models) implements ServedMode
   public Supplier<Result> start(Arguments arguments, OpRunner runner) {
     var targets = targets(arguments);
     return models.start(
-        StoredModels.checked(model, targets),
-        arguments.inputs(),
-        targets,
-        arguments.context(),
-        runner::start);
+        model.checked(targets), arguments.inputs(), targets, arguments.context(), runner::start);
   }
 
   private Map<String, Target> targets(Arguments arguments) {

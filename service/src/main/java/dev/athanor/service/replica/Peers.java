@@ -8,6 +8,8 @@ import dev.athanor.service.replica.Membership.Members;
 import dev.athanor.service.replica.ReplicaClient.Outgoing;
 import dev.athanor.service.replica.ReplicaClient.Reply;
 import dev.athanor.service.tensor.Handles;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.http.HttpRequest;
@@ -79,6 +81,11 @@ public final class Peers {
     return membership.place(handles.replica());
   }
 
+  /** Returns the maximum number of replicas that a request can store copies on. */
+  int maxCopies(EntryRequest request) {
+    return request.isForwarded() ? 1 : maxReplicas();
+  }
+
   /** Returns the maximum number of replicas; 1 if this one knows no others. */
   public int maxReplicas() {
     return membership.maxReplicas();
@@ -94,7 +101,7 @@ public final class Peers {
    * @param entry the client's request
    * @param target path and query
    * @param body null for none
-   * @param length of the body in bytes
+   * @param length of the body in bytes; -1 if unknown
    * @param isCancellable whether the request ends when the client disconnects or its deadline
    *     passes
    */
@@ -135,6 +142,31 @@ public final class Peers {
                 request.isCancellable() ? context.clientHasGone() : () -> false));
   }
 
+  /**
+   * Sends JSON to a replica, even if the client disconnects.
+   *
+   * @return why the replica did not do what it says
+   */
+  Optional<Failure> tell(EntryRequest entry, String id, String target, ByteArrayOutputStream json)
+      throws IOException {
+    try {
+      var reply =
+          ask(
+              id,
+              new PeerRequest(
+                  entry,
+                  "PUT",
+                  target,
+                  "application/json",
+                  new ByteArrayInputStream(json.toByteArray()),
+                  json.size(),
+                  false));
+      return reply.status() == 204 ? Optional.empty() : Optional.of(PeerReplies.refusal(id, reply));
+    } catch (Failure e) {
+      return Optional.of(e);
+    }
+  }
+
   private static void headers(PeerRequest request, HttpRequest.Builder builder) {
     request.entry().credentials().forEach(builder::setHeader);
     if (request.contentType() != null) {
@@ -143,25 +175,42 @@ public final class Peers {
   }
 
   /**
-   * A replica with a copy of a tensor.
+   * A replica with a copy of a tensor or a model.
    *
-   * @param version of the copy
+   * @param version of a tensor; empty for a model
    */
-  public record Holder(String id, OptionalLong version) {}
+  record Holder(String id, OptionalLong version) {}
 
   /**
-   * Finds a replica that has a tensor of a name.
+   * Returns the failure of a request with a name that this replica lacks: {@link
+   * Failure.WrongReplica} if another replica has it, else the given failure.
+   *
+   * @throws Failure.Busy with {@code replica-unavailable} if a replica that does not answer may
+   *     have it
+   */
+  public Failure locate(EntryRequest request, Failure.UnknownName failure) throws IOException {
+    var holder = find(request, failure.path());
+    if (holder.isEmpty()) {
+      return failure;
+    }
+    var id = holder.get().id();
+    var located = Failure.WrongReplica.of(failure.field(), failure.name(), id, handles.url(id));
+    return failure.step() == null ? located : located.in(failure.step());
+  }
+
+  /**
+   * Finds a replica that has what a path describes.
    *
    * @return empty if none has
    * @throws Failure.Busy with {@code replica-unavailable} if none of those that answer has, but one
    *     that does not answer may have
    */
-  public Optional<Holder> find(EntryRequest request, String name) throws IOException {
+  Optional<Holder> find(EntryRequest request, String path) throws IOException {
     var members = members(request);
     var unavailable = members.unknown();
     for (var id : members.ids()) {
       try {
-        var reply = ask(id, new PeerRequest(request, "HEAD", "/tensors/" + name, true));
+        var reply = ask(id, new PeerRequest(request, "HEAD", path, true));
         if (reply.status() == 200) {
           return Optional.of(new Holder(id, version(reply.etag())));
         }
@@ -179,7 +228,7 @@ public final class Peers {
   }
 
   /** Returns the version in the entity tag of a description, such as {@code "7"}. */
-  private static OptionalLong version(String etag) {
+  static OptionalLong version(String etag) {
     return etag.length() < 2
         ? OptionalLong.empty()
         : Tensors.integer(etag.substring(1, etag.length() - 1));

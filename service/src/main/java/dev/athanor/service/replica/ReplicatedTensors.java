@@ -1,6 +1,5 @@
 package dev.athanor.service.replica;
 
-import dev.athanor.service.device.ProcessorShares;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.replica.Peers.PeerRequest;
 import dev.athanor.service.tensor.Handles;
@@ -8,23 +7,17 @@ import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
 import dev.athanor.service.transfer.Transfers;
-import io.opentelemetry.context.Context;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.OptionalLong;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Stores tensors under names on several replicas, in two phases: the tensor is uploaded to each
- * without its name, and when all have it, each gives it the name. What fails before the second
- * phase has changed nothing (docs/decisions/018-named-tensors.md).
+ * without its name, and when all have it, each gives it the name
+ * (docs/decisions/018-named-tensors.md).
  */
 public final class ReplicatedTensors {
 
@@ -46,7 +39,7 @@ public final class ReplicatedTensors {
 
   /** Returns the maximum number of replicas that a tensor can be stored on. */
   public int maxCopies(EntryRequest request) {
-    return request.isForwarded() ? 1 : peers.maxReplicas();
+    return peers.maxCopies(request);
   }
 
   /**
@@ -117,69 +110,15 @@ public final class ReplicatedTensors {
     }
     var created = creation.create(new TensorOptions(null, order.scope, UPLOAD_LEASE, order.device));
     var replication =
-        new TensorReplication(request, peers, others, handles, transfers, tensors, order, created);
-    var info = uninterrupted(() -> replication.copy(before));
-    return new Stored(info, before.isEmpty(), replication.unreachable());
-  }
-
-  /** Work that asks other replicas. */
-  private interface Work<T> {
-    T run() throws IOException;
-  }
-
-  /**
-   * Runs work on a thread of its own. A call's thread may be interrupted when its client
-   * disconnects, but uploads must be deleted and copies must not differ even then.
-   */
-  private static <T> T uninterrupted(Work<T> work) throws IOException {
-    var outcome = new CompletableFuture<T>();
-    Thread.startVirtualThread(
-        Context.current()
-            .wrap(() -> {
-              try {
-                outcome.complete(work.run());
-              } catch (Throwable e) {
-                outcome.completeExceptionally(e);
-              }
-            }));
-    ProcessorShares.release();
-    try {
-      return outcome.join();
-    } catch (CompletionException e) {
-      switch (e.getCause()) {
-        case Failure failure -> throw failure;
-        case IOException failure -> throw failure;
-        case null, default -> throw e;
-      }
-    }
+        new TensorReplication(
+            request, peers, handles.replica(), others, transfers, tensors, order, created, before);
+    var unreachable = Replication.uninterrupted(replication::store);
+    return new Stored(tensors.describe(created.handle()), before.isEmpty(), unreachable);
   }
 
   private OptionalLong versionElsewhere(EntryRequest request, String name) throws IOException {
-    var holder = peers.find(request, name);
+    var holder = peers.find(request, "/tensors/" + name);
     return holder.isEmpty() ? OptionalLong.empty() : holder.get().version();
-  }
-
-  /**
-   * Returns the failure of a request with a name that has no copy here: {@code wrong-replica} if
-   * another replica has one, else the given failure.
-   *
-   * @throws Failure.Busy with {@code replica-unavailable} if a replica that does not answer may
-   *     have a copy
-   */
-  public Failure locate(EntryRequest request, Failure.UnknownName failure) {
-    try {
-      var holder = peers.find(request, failure.name());
-      if (holder.isEmpty()) {
-        return failure;
-      }
-      var id = holder.get().id();
-      var located =
-          Failure.WrongReplica.of(
-              String.valueOf(failure.field()), failure.name(), id, handles.url(id));
-      return failure.step() == null ? located : located.in(failure.step());
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
   }
 
   /**
@@ -209,27 +148,17 @@ public final class ReplicatedTensors {
       precondition.accept(here.isPresent() ? here : versionElsewhere(request, name));
     }
     var _ = store.of(request.context().tenant()).named().remove(name, Long.MAX_VALUE);
-    var done = new ArrayList<String>();
-    done.add(handles.replica());
-    var failed = new LinkedHashMap<String, Failure>();
-    for (var id : others) {
-      try {
-        var reply = peers.ask(id, new PeerRequest(request, "DELETE", "/tensors/" + name, true));
-        if (reply.status() == 204) {
-          done.add(id);
-        } else {
-          failed.put(id, PeerReplies.refusal(id, reply));
-        }
-      } catch (Failure e) {
-        failed.put(id, e);
-      }
-    }
-    if (!failed.isEmpty()) {
-      throw PeerReplies.incomplete(
-          "the tensor of the name %s is deleted on %s, but others may still have it; send the request again"
-              .formatted(name, String.join(", ", done)),
-          done,
-          failed);
-    }
+    Replication.everywhere(
+        handles.replica(),
+        others,
+        id -> {
+          var reply = peers.ask(id, new PeerRequest(request, "DELETE", "/tensors/" + name, true));
+          if (reply.status() != 204) {
+            throw PeerReplies.refusal(id, reply);
+          }
+        },
+        done ->
+            "the tensor of the name %s is deleted on %s, but others may still have it; send the request again"
+                .formatted(name, done));
   }
 }

@@ -1,5 +1,6 @@
 package dev.athanor.service.rest;
 
+import com.fasterxml.jackson.annotation.JsonInclude;
 import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.TensorJson;
@@ -12,11 +13,14 @@ import dev.athanor.service.http.HttpRequests;
 import dev.athanor.service.http.RestSettings;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.model.ExtentRanges;
+import dev.athanor.service.model.ModelId;
 import dev.athanor.service.model.ModelUpload;
 import dev.athanor.service.model.ModelUpload.Format;
 import dev.athanor.service.model.StoredModel;
 import dev.athanor.service.model.StoredModels;
+import dev.athanor.service.replica.ReplicatedModels;
 import dev.athanor.service.rest.tensors.Media;
+import dev.athanor.service.rest.tensors.ReplicaRequests;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.OpRunner;
@@ -49,6 +53,7 @@ class StoredModelController {
   private static final String VERSION = "version";
 
   private final StoredModels models;
+  private final ReplicatedModels replicated;
   private final Sessions sessions;
   private final SessionRuns runs;
   private final OpRunner runner;
@@ -58,6 +63,7 @@ class StoredModelController {
 
   StoredModelController(
       StoredModels models,
+      ReplicatedModels replicated,
       Sessions sessions,
       SessionRuns runs,
       OpRunner runner,
@@ -65,6 +71,7 @@ class StoredModelController {
       RestSettings settings,
       InlineMemory inline) {
     this.models = models;
+    this.replicated = replicated;
     this.sessions = sessions;
     this.runs = runs;
     this.runner = runner;
@@ -73,7 +80,12 @@ class StoredModelController {
     this.inline = inline;
   }
 
-  /** A version of a model in answers. */
+  /**
+   * A version of a model in answers.
+   *
+   * @param replicas the ids of the replicas that got it; null if it was only this one
+   * @param unreachable the ids of those that could not be asked; null if none was to be
+   */
   record View(
       String name,
       long version,
@@ -83,13 +95,20 @@ class StoredModelController {
       List<String> outputs,
       Map<String, ExtentRanges.Range> extents,
       @Nullable String batch,
-      long bytes) {
+      long bytes,
+      @Nullable List<String> replicas,
+      @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable List<String> unreachable) {
 
     /** An input; extents are numbers, or names of extents that calls choose. */
     record Input(String name, String dtype, List<String> shape) {}
   }
 
   private View view(StoredModel stored, HttpServletRequest request) {
+    return view(stored, null, request);
+  }
+
+  private View view(
+      StoredModel stored, @Nullable List<String> unreachable, HttpServletRequest request) {
     return new View(
         stored.name(),
         stored.version(),
@@ -101,7 +120,9 @@ class StoredModelController {
         stored.definition().outputs(),
         stored.extents().ranges(),
         stored.batch().isEmpty() ? null : stored.batch(),
-        stored.bytes());
+        stored.bytes(),
+        stored.replicas(),
+        unreachable);
   }
 
   @PutMapping("/models/{name}")
@@ -111,20 +132,22 @@ class StoredModelController {
     var type = request.getContentType();
     var format = Format.of(type == null ? "missing" : type, "Content-Type");
     Media.ofAnswer(request, Media.JSON);
-    HttpRequests.checkQuery(request, List.of(ExtentRanges.FIELD, ModelUpload.BATCH));
+    HttpRequests.checkQuery(request, List.of(ExtentRanges.FIELD, ModelUpload.BATCH, "replicas"));
     var ranges = request.getParameter(ExtentRanges.FIELD);
     var extents = ranges == null ? ExtentRanges.ANY : ExtentRanges.parse(ranges);
     var batch = Objects.requireNonNullElse(request.getParameter(ModelUpload.BATCH), "");
     long limit = settings.maxBodyBytes();
-    StoredModel stored;
+    ReplicatedModels.Stored stored;
     try (var memory = inline.open(HttpRequests.account(request));
         var body = HttpRequests.body(request, limit)) {
       var upload = new ModelUpload(body, format, limit, extents, batch);
-      stored = models.put(name, upload, HttpRequests.context(request, memory), runner::run);
+      var entry = HttpRequests.entry(request, memory);
+      int copies = ReplicaRequests.copies(request, replicated.maxCopies(entry));
+      stored = replicated.put(entry, name, copies, upload);
     }
     response.setStatus(HttpServletResponse.SC_CREATED);
     response.setHeader("Location", "/models/" + name);
-    answer(view(stored, request), response);
+    answer(view(stored.model(), stored.unreachable(), request), response);
   }
 
   @GetMapping("/models")
@@ -152,12 +175,12 @@ class StoredModelController {
     Media.ofAnswer(request, Media.JSON);
     HttpRequests.checkQuery(request, List.of());
     var stored =
-        models.setDefault(
+        replicated.setDefault(
+            HttpRequests.entry(request),
             name,
             Json.read(
                 HttpRequests.body(request, settings.maxBodyBytes()),
-                StoredModelController::version),
-            HttpRequests.context(request));
+                StoredModelController::version));
     answer(view(stored, request), response);
   }
 
@@ -182,10 +205,11 @@ class StoredModelController {
 
   @DeleteMapping("/models/{name}")
   @ResponseStatus(HttpStatus.NO_CONTENT)
-  void delete(@PathVariable("name") String name, HttpServletRequest request) {
+  void delete(@PathVariable("name") String name, HttpServletRequest request) throws IOException {
     HttpRequests.checkQuery(request, List.of(VERSION));
     long version = HttpRequests.number(request, VERSION, 1, Long.MAX_VALUE, 0);
-    models.delete(version == 0 ? name : name + "@" + version, HttpRequests.context(request));
+    var reference = ModelId.reference(name, version == 0 ? null : Long.toString(version));
+    replicated.delete(HttpRequests.entry(request), reference);
   }
 
   @PostMapping("/models/{name}/run")

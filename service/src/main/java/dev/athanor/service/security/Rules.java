@@ -45,6 +45,8 @@ public final class Rules {
           needs(Scope.TENSORS_READ, "GET /models/{name}"),
           needs(Scope.TENSORS_WRITE, "PUT /models/{name}"),
           needs(Scope.TENSORS_WRITE, "PUT /models/{name}/default"),
+          needs(Scope.TENSORS_WRITE, "GET /models/{name}/copy"),
+          needs(Scope.TENSORS_WRITE, "PUT /models/{name}/copy"),
           needs(Scope.TENSORS_WRITE, "DELETE /models/{name}"),
           needs(Scope.OPS_RUN, "POST /models/{name}/run"),
           needs(Scope.OPS_RUN, "POST /models/{name}/generate"),

@@ -58,7 +58,7 @@ public final class SessionRuns {
       Map<String, Call.Input> given,
       Map<String, Target> targets,
       RequestContext context) {
-    for (var state : StoredModels.checked(session.model(), targets).definition().states()) {
+    for (var state : session.model().checked(targets).definition().states()) {
       refuseState(given, "inputs." + state.input(), state.input());
       refuseState(targets, "outputs." + state.output(), state.output());
     }

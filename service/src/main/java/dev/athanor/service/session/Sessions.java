@@ -8,6 +8,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.model.StoredModel;
 import dev.athanor.service.model.StoredModels;
 import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
@@ -15,10 +16,8 @@ import dev.athanor.service.tensor.TensorStore;
 import dev.athanor.service.transfer.Transfers;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.security.SecureRandom;
 import java.time.Duration;
 import java.time.InstantSource;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -38,9 +37,9 @@ public final class Sessions {
   private final StoredModels models;
   private final TensorStore store;
   private final Transfers transfers;
+  private final Handles handles;
   private final InstantSource clock;
   private final int cachePositions;
-  private final SecureRandom random = new SecureRandom();
   private final Map<String, Session> sessions = new ConcurrentHashMap<>();
   private final Map<StoredModel, CachePool> pools = new ConcurrentHashMap<>();
 
@@ -53,11 +52,13 @@ public final class Sessions {
       StoredModels models,
       TensorStore store,
       Transfers transfers,
+      Handles handles,
       InstantSource clock,
       int cachePositions) {
     this.models = models;
     this.store = store;
     this.transfers = transfers;
+    this.handles = handles;
     this.clock = clock;
     this.cachePositions = cachePositions;
   }
@@ -101,9 +102,7 @@ public final class Sessions {
               .formatted(MOST_SESSIONS),
           RETRY);
     }
-    var bits = new byte[16];
-    random.nextBytes(bits);
-    var id = "s_" + HexFormat.of().formatHex(bits);
+    var id = handles.nextSession();
     var session = new Session(id, context.tenant(), model, pool, lease, clock.instant());
     sessions.put(id, session);
     return session;
@@ -146,18 +145,26 @@ public final class Sessions {
   /**
    * Returns a session of a model.
    *
-   * @throws Failure.Refused with {@code not-found}
+   * @throws Failure.Refused with {@code not-found}, or with {@code wrong-replica} if another
+   *     replica began it
    */
   public Session get(Tenant tenant, String modelName, String id) {
     var session = sessions.get(id);
     if (session == null || !session.tenant().equals(tenant) || !session.isOf(modelName)) {
-      throw unknown(id);
+      throw Handles.isSession(id) ? elsewhere(id) : unknown(id);
     }
     if (hasEnded(session)) {
       delete(session);
       throw unknown(id);
     }
     return session;
+  }
+
+  private Failure elsewhere(String id) {
+    return handles
+        .otherReplica(id)
+        .<Failure>map(owner -> Failure.WrongReplica.of("session", id, owner, handles.url(owner)))
+        .orElseGet(() -> unknown(id));
   }
 
   static Failure unknown(String id) {

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Creates handles: {@code t_}, 128 random bits in hexadecimal, and the id of the replica that owns
- * the tensor.
+ * the tensor. The ids of sessions begin with {@code s_} instead.
  */
 public final class Handles {
 
@@ -41,7 +41,16 @@ public final class Handles {
   }
 
   String next() {
-    return "t_" + hex(16) + "_" + replica;
+    return next('t');
+  }
+
+  /** Creates the id of a session. */
+  public String nextSession() {
+    return next('s');
+  }
+
+  private String next(char kind) {
+    return kind + "_" + hex(16) + "_" + replica;
   }
 
   /** Whether a text has the format of a handle. */
@@ -49,7 +58,12 @@ public final class Handles {
     return FORM.matcher(text).matches();
   }
 
-  /** Returns the replica in a handle, if it is not this one. */
+  /** Whether a text has the format of the id of a session. */
+  public static boolean isSession(String text) {
+    return text.startsWith("s") && isHandle("t" + text.substring(1));
+  }
+
+  /** Returns the replica in a handle or the id of a session, if it is not this one. */
   public Optional<String> otherReplica(String handle) {
     var named = handle.substring(handle.lastIndexOf('_') + 1);
     return several && !named.equals(replica) ? Optional.of(named) : Optional.empty();

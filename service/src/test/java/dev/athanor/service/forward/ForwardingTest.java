@@ -10,8 +10,10 @@ import dev.athanor.service.rest.RestTest;
 import dev.athanor.service.security.ApiKey;
 import dev.athanor.service.security.Scope;
 import dev.athanor.service.tensor.Tenant;
+import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -280,6 +282,34 @@ class ForwardingTest extends RestTest {
       latch.await();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  @Test
+  void passesEventsOnWhenTheyArrive() throws Exception {
+    var read = new CountDownLatch(1);
+    var events = List.of("event: token\ndata: {}\n\n", "event: end\ndata: {}\n\n");
+    answer =
+        exchange -> {
+          exchange.getResponseHeaders().set("Content-Type", "text/event-stream");
+          exchange.sendResponseHeaders(200, 0);
+          try (var out = exchange.getResponseBody()) {
+            out.write(events.getFirst().getBytes(ISO_8859_1));
+            out.flush();
+            await(read);
+            out.write(events.getLast().getBytes(ISO_8859_1));
+          }
+        };
+
+    try (var socket = connect()) {
+      var session = handle("2").replace("t_", "s_");
+      write(
+          socket,
+          head("GET /models/llama/sessions/" + session, "Accept: text/event-stream") + "\r\n");
+      var in = new BufferedReader(new InputStreamReader(socket.getInputStream(), ISO_8859_1));
+      assertThat(in.lines().anyMatch("event: token"::equals)).isTrue();
+      read.countDown();
+      assertThat(in.lines().anyMatch("event: end"::equals)).isTrue();
     }
   }
 

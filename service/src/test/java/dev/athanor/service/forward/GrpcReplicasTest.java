@@ -10,20 +10,27 @@ import com.google.rpc.ErrorInfo;
 import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
 import dev.athanor.api.inference.InferParameter;
 import dev.athanor.api.inference.ModelInferRequest;
+import dev.athanor.api.inference.ModelMetadataRequest;
+import dev.athanor.api.v1.DeleteModelRequest;
+import dev.athanor.api.v1.DeleteModelResponse;
 import dev.athanor.api.v1.DeleteRequest;
+import dev.athanor.api.v1.DescribeModelRequest;
 import dev.athanor.api.v1.DescribeRequest;
 import dev.athanor.api.v1.GetRequest;
 import dev.athanor.api.v1.InputTensor;
+import dev.athanor.api.v1.ModelsGrpc;
 import dev.athanor.api.v1.NamedTensor;
 import dev.athanor.api.v1.OpsGrpc;
 import dev.athanor.api.v1.PipelineStep;
 import dev.athanor.api.v1.PutHeader;
 import dev.athanor.api.v1.PutRequest;
 import dev.athanor.api.v1.PutResponse;
+import dev.athanor.api.v1.RunModelRequest;
 import dev.athanor.api.v1.RunPipelineRequest;
 import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.Tensor;
 import dev.athanor.api.v1.TensorsGrpc;
+import dev.athanor.service.model.SmallModels;
 import dev.athanor.service.security.ApiKey;
 import dev.athanor.service.security.Scope;
 import dev.athanor.service.tensor.Tenant;
@@ -43,6 +50,7 @@ import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -204,6 +212,10 @@ class GrpcReplicasTest {
 
   /** Expects the failure of a call that only the replica 2 can serve. */
   private static void expectOwner(Runnable call) {
+    expectOwner("w", call);
+  }
+
+  private static void expectOwner(String name, Runnable call) {
     var thrown = catchThrowableOfType(StatusRuntimeException.class, call::run);
     assertThat(Status.fromThrowable(thrown).getCode()).isEqualTo(Status.Code.FAILED_PRECONDITION);
     var info = info(thrown);
@@ -211,7 +223,7 @@ class GrpcReplicasTest {
     assertThat(info.getMetadataMap())
         .containsEntry("replica", "2")
         .containsEntry("url", "http://" + addresses.address("2"));
-    assertThat(thrown).hasMessageContaining("w belongs to replica 2; send the request there");
+    assertThat(thrown).hasMessageContaining(name + " belongs to replica 2; send the request there");
   }
 
   private static ErrorInfo info(Throwable thrown) {
@@ -325,5 +337,36 @@ class GrpcReplicasTest {
     assertThat(read("2")).isEqualTo("xy");
     delete(OTHER, "3", "w");
     assertThat(read("2")).isEqualTo("xy");
+  }
+
+  @Test
+  void modelsAreServedByTheReplicasThatHaveThem() throws Exception {
+    var request =
+        HttpRequest.newBuilder(URI.create("http://" + addresses.address("2") + "/models/adder"))
+            .header("X-API-Key", LAB.key())
+            .header("Content-Type", "application/onnx")
+            .PUT(BodyPublishers.ofByteArray(SmallModels.model(SmallModels.adding(1))))
+            .build();
+    try (var client = HttpClient.newHttpClient()) {
+      assertThat(client.send(request, BodyHandlers.ofString(UTF_8)).statusCode()).isEqualTo(201);
+    }
+    var here = as(LAB, ModelsGrpc.newBlockingStub(channel("2")));
+    var elsewhere = as(LAB, ModelsGrpc.newBlockingStub(channel("3")));
+    var described = DescribeModelRequest.newBuilder().setName("adder").build();
+    assertThat(here.describe(described).getModel().getVersion()).isEqualTo(1);
+    expectOwner("adder", () -> elsewhere.describe(described));
+    expectOwner(
+        "adder@1", () -> elsewhere.run(RunModelRequest.newBuilder().setName("adder@1").build()));
+    var inference = as(LAB, GRPCInferenceServiceGrpc.newBlockingStub(channel("3")));
+    expectOwner(
+        "adder",
+        () -> inference.modelMetadata(ModelMetadataRequest.newBuilder().setName("adder").build()));
+
+    assertThat(elsewhere.delete(DeleteModelRequest.newBuilder().setName("adder").build()))
+        .isEqualTo(DeleteModelResponse.getDefaultInstance());
+    var thrown = catchThrowableOfType(StatusRuntimeException.class, () -> here.describe(described));
+    assertThat(info(thrown).getReason()).isEqualTo("not-found");
+    assertThat(thrown)
+        .hasMessageContaining("There is no model \"adder\". GET /models lists all models.");
   }
 }

@@ -78,8 +78,7 @@ class ModelBatchesTest {
     var quota = new TensorSettings(1 << 20, 100, Duration.ZERO, 0, Duration.ofMinutes(1));
     rig = new Rig(device, planner, 1, 16, quota);
     models =
-        new StoredModels(
-            Catalogue.load(), rig.store, rig.transfers, rig.clock, new ModelSettings("", 2, 1));
+        new StoredModels(Catalogue.load(), rig.store, rig.transfers, new ModelSettings("", 2, 1));
     rig.store.of(Tenant.LOCAL);
   }
 
@@ -98,7 +97,11 @@ class ModelBatchesTest {
             1 << 20,
             ExtentRanges.parse(extents),
             batch);
-    return models.put("model", upload, RequestContext.OWN, rig.runner::run);
+    var prepared = new PreparedModels(models, rig.clock, rig.runner::run);
+    var id = models.id(Tenant.LOCAL, "model");
+    var made = prepared.prepare(id, upload, 0, RequestContext.OWN);
+    prepared.store(made, List.of(), RequestContext.OWN);
+    return made.model();
   }
 
   /** Stores {@link #GRAPH}. */

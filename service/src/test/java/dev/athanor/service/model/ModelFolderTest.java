@@ -49,6 +49,7 @@ class ModelFolderTest {
   private final FakeDevice device = new FakeDevice();
   private Rig rig;
   private StoredModels models;
+  private PreparedModels versions;
 
   @BeforeEach
   void open() {
@@ -56,6 +57,7 @@ class ModelFolderTest {
     var quota = new TensorSettings(12 * WIDTH, 100, LEASE, 0, LEASE);
     rig = new Rig(device, planner, 1, 16, quota);
     models = start();
+    versions = new PreparedModels(models, rig.clock, rig.runner::run);
   }
 
   @AfterEach
@@ -69,7 +71,7 @@ class ModelFolderTest {
 
   private StoredModels start() {
     var settings = new ModelSettings(dir().toString(), 2, 1);
-    var started = new StoredModels(Catalogue.load(), rig.store, rig.transfers, rig.clock, settings);
+    var started = new StoredModels(Catalogue.load(), rig.store, rig.transfers, settings);
     started.restore();
     return started;
   }
@@ -84,6 +86,7 @@ class ModelFolderTest {
           .forEach(info -> rig.store.of(tenant).delete(info.handle()));
     }
     models = start();
+    versions = new PreparedModels(models, rig.clock, rig.runner::run);
   }
 
   private static byte[] file(float weight) {
@@ -100,10 +103,19 @@ class ModelFolderTest {
   }
 
   private StoredModel put(String name, byte[] file, RequestContext context) throws IOException {
+    var prepared = prepare(name, file, context);
+    versions.store(prepared, List.of(), context);
+    return prepared.model();
+  }
+
+  private PreparedModel prepare(String name, byte[] file, RequestContext context)
+      throws IOException {
+    return versions.prepare(models.id(context.tenant(), name), upload(file), 0, context);
+  }
+
+  private static ModelUpload upload(byte[] file) {
     var body = ByteSource.of(new ByteArrayInputStream(file));
-    var upload =
-        new ModelUpload(body, ModelUpload.Format.ONNX, Long.MAX_VALUE, ExtentRanges.ANY, "");
-    return models.put(name, upload, context, rig.runner::run);
+    return new ModelUpload(body, ModelUpload.Format.ONNX, Long.MAX_VALUE, ExtentRanges.ANY, "");
   }
 
   private StoredModel put(String name, float weight) throws IOException {
@@ -149,6 +161,51 @@ class ModelFolderTest {
     restart();
     assertThat(weight("a")).isEqualTo(3);
     assertThat(models.versions(Tenant.LOCAL, "a")).containsExactly(2L, 3L);
+  }
+
+  @Test
+  void defaultIsTheNewestVersionWhicheverIsStoredLast() throws IOException {
+    var second = prepare("a", file(1), LOCAL);
+    var third = prepare("a", file(2), LOCAL);
+    assertThat(models.list(Tenant.LOCAL)).as("not stored").isEmpty();
+    versions.store(third, List.of("2", "3"), LOCAL);
+    versions.store(second, List.of("2"), LOCAL);
+    for (int i = 0; i < 2; i++) {
+      var model = models.get(Tenant.LOCAL, "a");
+      assertThat(model.version()).isEqualTo(2);
+      assertThat(model.replicas()).containsExactly("2", "3");
+      assertThat(models.get(Tenant.LOCAL, "a@1").replicas()).isNull();
+      restart();
+    }
+  }
+
+  @Test
+  void copiesForOtherReplicasWaitForTheirRequest() throws IOException {
+    var id = models.id(Tenant.LOCAL, "a");
+    versions.prepareCopy(id, upload(file(1)), 7, LOCAL);
+    assertThat(versions.newest(id)).isEqualTo(7);
+    assertThatThrownBy(() -> versions.prepareCopy(id, upload(file(1)), 7, LOCAL))
+        .isInstanceOf(Failure.Refused.class)
+        .hasMessage("another request stores version 7 of the model a; send the request again");
+    versions.discardCopy(id, 7, LOCAL);
+    assertThat(rig.store.count()).isZero();
+    assertThat(versions.newest(id)).isZero();
+
+    versions.prepareCopy(id, upload(file(1)), 7, LOCAL);
+    versions.storeCopy(id, 7, List.of("1", "2"), LOCAL);
+    versions.storeCopy(id, 7, List.of("1", "2"), LOCAL);
+    assertThat(models.get(Tenant.LOCAL, "a").version()).isEqualTo(7);
+    versions.discardCopy(id, 7, LOCAL);
+    assertThat(rig.store.count()).as("stored, so not discarded").isEqualTo(1);
+
+    versions.prepareCopy(id, upload(file(2)), 8, LOCAL);
+    rig.clock.advance(Duration.ofMinutes(10).plusMillis(1));
+    assertThat(versions.newest(id)).isEqualTo(7);
+    assertThat(rig.store.count()).isEqualTo(1);
+    assertThatThrownBy(() -> versions.storeCopy(id, 8, List.of("1", "2"), LOCAL))
+        .hasMessage(
+            "version 8 of the model a was not copied to this replica, or has been discarded since; send the request again");
+    assertThat(files()).containsExactly("local/a/7/model.json", "local/a/7/model.onnx");
   }
 
   @Test

@@ -16,6 +16,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.Random;
 import java.util.TreeMap;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
@@ -53,6 +54,28 @@ class ModelZipTest {
       zip.write(new byte[LIMIT + 1]);
     }
     return bytes.toByteArray();
+  }
+
+  @Test
+  void unpacksTheFilesOfAModel() throws IOException {
+    var random = new Random(7);
+    var content = new byte[200_000]; // more than is written at once
+    random.nextBytes(content);
+    Map<String, MemorySegment> model =
+        Map.of(
+            "model.onnx", MemorySegment.ofArray(content),
+            "empty", MemorySegment.NULL,
+            "weights/w", MemorySegment.ofArray(new byte[] {1, 2}));
+    var archive = new ModelArchive(new ModelFiles(model)).readAllBytes();
+    var incoming = new Incoming.InMemory(HostAllocator.HEAP);
+    ModelZip.unpack(ByteSource.of(new ByteArrayInputStream(archive)), 1 << 20, incoming);
+    var unpacked = incoming.files().all();
+    assertThat(unpacked.keySet()).isEqualTo(model.keySet());
+    unpacked.forEach((name, file) ->
+        assertThat(file.toArray(ValueLayout.JAVA_BYTE))
+            .as(name)
+            .isEqualTo(
+                model.getOrDefault(name, MemorySegment.NULL).toArray(ValueLayout.JAVA_BYTE)));
   }
 
   private void unpack(byte[] zip) throws IOException {

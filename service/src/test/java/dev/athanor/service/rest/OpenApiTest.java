@@ -108,7 +108,8 @@ class OpenApiTest extends RestTest {
                 case String s when s.matches("POST /(ops/.*|pipelines/run|models/.*|.*/infer)") ->
                     List.of("ops:run");
                 case String s when s.matches("[A-Z]+ /models/.*/sessions.*") -> List.of("ops:run");
-                case String s when s.matches("(GET|HEAD) /(tensors|models).*") ->
+                case String s
+                    when s.matches("(GET|HEAD) /(tensors|models).*") && !s.endsWith("/copy") ->
                     List.of("tensors:read");
                 case String s when s.matches("[A-Z]+ /(tensors|models).*") ->
                     List.of("tensors:write");
@@ -178,7 +179,7 @@ class OpenApiTest extends RestTest {
           assertThat(statuses.contains("403")).as(name + " 403").isEqualTo(rule.scope() != null);
           boolean needsMemory =
               name.matches("POST /(ops/\\{op}|pipelines/run|models/.*|tensors|v2/.*/infer)")
-                  || name.matches("PUT /(tensors/\\{handle}|models/\\{name})")
+                  || name.matches("PUT /(tensors/\\{handle}|models/\\{name}(/copy)?)")
                   || name.matches("(GET|PUT) /tensors/\\{handle}/data");
           assertThat(statuses.contains("507")).as(name + " 507").isEqualTo(needsMemory);
           if (needsMemory) {

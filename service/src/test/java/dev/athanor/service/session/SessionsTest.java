@@ -11,17 +11,20 @@ import dev.athanor.service.model.ExtentRanges;
 import dev.athanor.service.model.ModelSettings;
 import dev.athanor.service.model.ModelUpload;
 import dev.athanor.service.model.ModelUpload.Format;
+import dev.athanor.service.model.PreparedModels;
 import dev.athanor.service.model.SmallModels;
 import dev.athanor.service.model.StoredModels;
 import dev.athanor.service.run.FakeDevice;
 import dev.athanor.service.run.Rig;
 import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorSettings;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -43,18 +46,13 @@ class SessionsTest {
     var planner = new Planner(device.capability(), TuningCache.open(folder.resolve("tuning.json")));
     rig = new Rig(device, planner, 1, 16, new TensorSettings(1 << 20, 100, LEASE, 0, LEASE));
     var models =
-        new StoredModels(
-            Catalogue.load(), rig.store, rig.transfers, rig.clock, new ModelSettings("", 2, 64));
+        new StoredModels(Catalogue.load(), rig.store, rig.transfers, new ModelSettings("", 2, 64));
+    var prepared = new PreparedModels(models, rig.clock, rig.runner::run);
     var body = ByteSource.of(new ByteArrayInputStream(SmallModels.decoder()));
     var upload = new ModelUpload(body, Format.ZIP, Long.MAX_VALUE, ExtentRanges.ANY, "");
-    models.put(
-        "small",
-        upload,
-        LOCAL,
-        _ -> {
-          throw new AssertionError("nothing runs");
-        });
-    sessions = new Sessions(models, rig.store, rig.transfers, rig.clock, 64);
+    var id = models.id(Tenant.LOCAL, "small");
+    prepared.store(prepared.prepare(id, upload, 0, LOCAL), List.of(), LOCAL);
+    sessions = new Sessions(models, rig.store, rig.transfers, new Handles(""), rig.clock, 64);
   }
 
   @AfterEach

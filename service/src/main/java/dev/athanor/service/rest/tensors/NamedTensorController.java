@@ -7,7 +7,6 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.http.HttpRequests;
 import dev.athanor.service.http.RestSettings;
-import dev.athanor.service.replica.EntryRequest;
 import dev.athanor.service.replica.ReplicatedTensors;
 import dev.athanor.service.replica.ReplicatedTensors.Order;
 import dev.athanor.service.replica.ReplicatedTensors.Precondition;
@@ -19,7 +18,6 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
@@ -34,8 +32,6 @@ import tools.jackson.core.JsonToken;
 /** Stores tensors under names that clients choose. */
 @RestController
 class NamedTensorController {
-
-  private static final int LONGEST_COPY = 1 << 16;
 
   private final TensorStore store;
   private final TensorBodies bodies;
@@ -69,7 +65,7 @@ class NamedTensorController {
     var order =
         new Order(
             name,
-            copies(request, entry),
+            ReplicaRequests.copies(request, replicated.maxCopies(entry)),
             HttpRequests.label(request, "scope"),
             lease == null ? Duration.ZERO : lease,
             request.getParameter("device"),
@@ -92,27 +88,6 @@ class NamedTensorController {
         stored.isNew() ? HttpServletResponse.SC_CREATED : HttpServletResponse.SC_OK,
         stored.info(),
         stored.unreachable());
-  }
-
-  /** Returns the number of replicas that get a copy; 0 for all. */
-  private int copies(HttpServletRequest request, EntryRequest entry) {
-    var text = request.getParameter("replicas");
-    if (text == null) {
-      return 1;
-    }
-    if (text.equals("all")) {
-      return 0;
-    }
-    int most = replicated.maxCopies(entry);
-    var given = Tensors.integer(text);
-    if (given.isPresent() && given.getAsLong() >= 1 && given.getAsLong() <= most) {
-      return (int) given.getAsLong();
-    }
-    throw new Failure.Refused(
-        Code.INVALID_ATTRIBUTE,
-        "replicas",
-        "replicas is \"%s\"; it must be all or an integer 1 to %d, the maximum number of replicas (athanor.forward.replicas, athanor.forward.discovery)"
-            .formatted(Tensors.excerpt(text), most));
   }
 
   private static @Nullable Precondition precondition(HttpServletRequest request, String name) {
@@ -166,13 +141,11 @@ class NamedTensorController {
     Names.check(name);
     Media.ofBody(request, Media.JSON);
     HttpRequests.checkQuery(request, List.of());
-    if (!HttpRequests.isForwarded(request)) {
-      throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE,
-          "Athanor-Forwarded",
-          "Athanor-Forwarded is missing; replicas send this request to each other, and clients send PUT /tensors/{name}");
-    }
-    var notice = Json.read(HttpRequests.body(request, LONGEST_COPY), NamedTensorController::notice);
+    ReplicaRequests.checkSender(request, "PUT /tensors/{name}");
+    var notice =
+        Json.read(
+            HttpRequests.body(request, ReplicaRequests.LONGEST_MESSAGE),
+            NamedTensorController::notice);
     var named = store.of(HttpRequests.tenant(request)).named();
     if (notice.handle == null) {
       named.remove(name, notice.copy.version());
@@ -185,51 +158,24 @@ class NamedTensorController {
     String handle = null;
     long version = 0;
     long seconds = 0;
-    var replicas = new ArrayList<String>();
+    var replicas = List.<String>of();
     while (parser.nextToken() != JsonToken.END_OBJECT) {
       var key = parser.currentName();
       parser.nextToken();
       switch (key) {
         case "handle" -> handle = Json.string(parser, "handle", Code.INVALID_ATTRIBUTE);
-        case "version" -> version = integer(parser, key, 1, NamedTensors.GREATEST_VERSION);
-        case "ttlSeconds" -> seconds = integer(parser, key, 0, Tensors.LONGEST_LEASE_SECONDS);
-        case "replicas" -> ids(parser, replicas);
+        case "version" ->
+            version = ReplicaRequests.integer(parser, key, 1, NamedTensors.GREATEST_VERSION);
+        case "ttlSeconds" ->
+            seconds = ReplicaRequests.integer(parser, key, 0, Tensors.LONGEST_LEASE_SECONDS);
+        case "replicas" -> replicas = ReplicaRequests.replicas(parser);
         default ->
             throw Json.unknown("", key, List.of("handle", "version", "ttlSeconds", "replicas"));
       }
     }
     if (version == 0) {
-      throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE,
-          "version",
-          "version is missing; it orders the tensors stored under a name");
+      throw ReplicaRequests.versionMissing("orders the tensors stored under a name");
     }
     return new Notice(handle, new Copy(version, replicas, Duration.ofSeconds(seconds)));
-  }
-
-  private static long integer(JsonParser parser, String key, long least, long most) {
-    if (parser.currentToken() == JsonToken.VALUE_NUMBER_INT
-        && parser.getNumberType() != JsonParser.NumberType.BIG_INTEGER
-        && parser.getLongValue() >= least
-        && parser.getLongValue() <= most) {
-      return parser.getLongValue();
-    }
-    throw new Failure.Refused(
-        Code.INVALID_ATTRIBUTE,
-        key,
-        "%s is %s; it must be an integer %d to %d"
-            .formatted(key, Json.excerpt(parser), least, most));
-  }
-
-  private static void ids(JsonParser parser, List<String> replicas) {
-    if (parser.currentToken() != JsonToken.START_ARRAY) {
-      throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE,
-          "replicas",
-          "replicas must be a list of ids, got " + Json.name(parser.currentToken()));
-    }
-    while (parser.nextToken() != JsonToken.END_ARRAY) {
-      replicas.add(Json.string(parser, "replicas", Code.INVALID_ATTRIBUTE));
-    }
   }
 }
