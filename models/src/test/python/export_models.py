@@ -43,6 +43,23 @@ def whisper() -> torch.nn.Module:
     return t.WhisperModel(config).encoder
 
 
+class Experts(torch.nn.Module):
+    """A block in which two of four experts compute each token."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.router = torch.nn.Linear(16, 4, bias=False)
+        self.up = torch.nn.Parameter(torch.randn(4, 16, 24) / 4)
+        self.down = torch.nn.Parameter(torch.randn(4, 24, 16) / 5)
+
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        weights, chosen = torch.topk(torch.softmax(self.router(x), dim=-1), 2, dim=-1)
+        weights = weights / weights.sum(dim=-1, keepdim=True)
+        inner = torch.nn.functional.silu(torch.einsum("bsh,bskhi->bski", x, self.up[chosen]))
+        each = torch.einsum("bski,bskih->bskh", inner, self.down[chosen])
+        return {"y": x + (each * weights.unsqueeze(-1)).sum(dim=2)}
+
+
 MODELS: dict[str, Callable[[], tuple[torch.nn.Module, torch.Tensor]]] = {
     "bert": lambda: (t.BertModel(t.BertConfig(**TEXT), add_pooling_layer=False), TOKENS),
     "deberta": lambda: (
@@ -74,6 +91,7 @@ MODELS: dict[str, Callable[[], tuple[torch.nn.Module, torch.Tensor]]] = {
         TOKENS,
     ),
     "whisper": lambda: (whisper(), torch.randn(1, 4, 16)),
+    "experts": lambda: (Experts(), torch.randn(2, 5, 16)),
     "vit": lambda: (t.ViTModel(t.ViTConfig(**VISION), add_pooling_layer=False), image(16)),
     "swin": lambda: (
         t.SwinModel(t.SwinConfig(image_size=16, patch_size=4, embed_dim=8, depths=[2], num_heads=[2], window_size=2)),

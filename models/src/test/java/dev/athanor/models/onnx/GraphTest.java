@@ -64,6 +64,7 @@ class GraphTest {
     "bert, 35, 17",
     "convnext, 38, 24",
     "deberta, 45, 29",
+    "experts, 15, 13",
     "gemma2, 89, 25",
     "gpt2, 30, 16",
     "llama, 62, 21",
