@@ -14,7 +14,7 @@ import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.stream.RequestContext;
-import dev.athanor.service.tensor.TenantTensors;
+import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
 import dev.athanor.service.transfer.Transfers;
@@ -108,14 +108,14 @@ final class CachePool {
     } catch (IOException e) {
       throw new UncheckedIOException(e); // nothing is read
     } catch (RuntimeException e) {
-      pool.delete(tensors);
+      pool.delete(store, context.tenant());
       throw e;
     }
   }
 
-  /** Deletes the tensors. */
-  void delete(TenantTensors tensors) {
-    handles.values().forEach(tensors::delete);
+  /** Deletes the tensors that are left. */
+  void delete(TensorStore store, Tenant tenant) {
+    handles.values().stream().filter(store::lives).forEach(store.of(tenant)::delete);
   }
 
   /** Returns whether all tensors of the pool are still resident. */

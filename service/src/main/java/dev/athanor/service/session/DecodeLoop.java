@@ -80,15 +80,30 @@ final class DecodeLoop {
 
   private void loop() {
     var active = new ArrayList<Generation>();
-    while (admit(active)) {
-      active.stream()
-          .filter(each -> each.piece(MOST_TOKENS) > 1)
-          .findFirst()
-          .ifPresent(each -> run(List.of(each), each.piece(MOST_TOKENS)));
-      var rows = active.stream().filter(each -> each.piece(MOST_TOKENS) == 1).toList();
-      for (int i = 0; i < rows.size(); i += MOST_ROWS) {
-        run(rows.subList(i, Math.min(i + MOST_ROWS, rows.size())), 1);
+    try {
+      while (admit(active)) {
+        step(active);
       }
+    } catch (RuntimeException | Error e) { // nobody may wait for ever
+      var failure = DeviceHealth.internal(new IllegalStateException("the loop has ended", e));
+      synchronized (this) {
+        running = false;
+        active.addAll(waiting);
+        waiting.clear();
+      }
+      active.forEach(each -> each.finish(new Generation.Event.Failed(failure)));
+      throw e;
+    }
+  }
+
+  private void step(List<Generation> active) {
+    active.stream()
+        .filter(each -> each.piece(MOST_TOKENS) > 1)
+        .findFirst()
+        .ifPresent(each -> run(List.of(each), each.piece(MOST_TOKENS)));
+    var rows = active.stream().filter(each -> each.piece(MOST_TOKENS) == 1).toList();
+    for (int i = 0; i < rows.size(); i += MOST_ROWS) {
+      run(rows.subList(i, Math.min(i + MOST_ROWS, rows.size())), 1);
     }
   }
 

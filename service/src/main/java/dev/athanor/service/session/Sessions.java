@@ -134,7 +134,7 @@ public final class Sessions {
         return known;
       }
       if (known != null) {
-        known.delete(store.of(context.tenant())); // what is left of it
+        known.delete(store, context.tenant()); // what is left of it
       }
       var made = CachePool.create(model, cachePositions, store, transfers, this::sweep, context);
       pools.put(model, made);
@@ -200,7 +200,10 @@ public final class Sessions {
     sessions.remove(session.id(), session);
     session.close();
     var tensors = store.of(session.tenant());
-    session.carried().values().forEach(tensor -> tensors.delete(tensor.handle()));
+    session.carried().values().stream()
+        .map(TensorInfo::handle)
+        .filter(store::lives) // the store may have freed it first, and forgotten the handle
+        .forEach(tensors::delete);
   }
 
   private void sweep() {

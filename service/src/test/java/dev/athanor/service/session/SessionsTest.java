@@ -48,11 +48,18 @@ class SessionsTest {
     var models =
         new StoredModels(Catalogue.load(), rig.store, rig.transfers, new ModelSettings("", 2, 64));
     var prepared = new PreparedModels(models, rig.clock, rig.runner::run);
-    var body = ByteSource.of(new ByteArrayInputStream(SmallModels.decoder()));
-    var upload = new ModelUpload(body, Format.ZIP, Long.MAX_VALUE, ExtentRanges.ANY, "");
-    var id = models.id(Tenant.LOCAL, "small");
-    prepared.store(prepared.prepare(id, upload, 0, LOCAL), List.of(), LOCAL);
+    put(models, prepared, "small", Format.ZIP, SmallModels.decoder());
+    put(models, prepared, "appending", Format.ONNX, SmallModels.appending());
     sessions = new Sessions(models, rig.store, rig.transfers, new Handles(""), rig.clock, 64);
+  }
+
+  private static void put(
+      StoredModels models, PreparedModels prepared, String name, Format format, byte[] file)
+      throws IOException {
+    var body = ByteSource.of(new ByteArrayInputStream(file));
+    var upload = new ModelUpload(body, format, Long.MAX_VALUE, ExtentRanges.ANY, "");
+    var id = models.id(Tenant.LOCAL, name);
+    prepared.store(prepared.prepare(id, upload, 0, LOCAL), List.of(), LOCAL);
   }
 
   @AfterEach
@@ -114,5 +121,16 @@ class SessionsTest {
     sessions.leave(session);
     other.reserve(64);
     assertThatThrownBy(session::enter).hasMessageContaining("There is no session");
+  }
+
+  /** The store frees the tensors of an expired session first, and forgets their handles. */
+  @Test
+  void tensorsThatTheStoreHasForgottenAreNoFailure() {
+    sessions.create("appending", LEASE, LOCAL);
+    rig.clock.advance(LEASE.plusSeconds(1));
+    rig.store.sweep();
+    rig.clock.advance(LEASE.plusSeconds(1));
+    rig.store.sweep();
+    assertThat(sessions.list(Tenant.LOCAL, "appending")).isEmpty();
   }
 }
