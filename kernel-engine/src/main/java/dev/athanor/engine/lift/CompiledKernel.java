@@ -11,7 +11,7 @@ import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.symbol.SymbolTable;
-import java.lang.ref.WeakReference;
+import java.lang.ref.SoftReference;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -27,7 +27,7 @@ import java.util.WeakHashMap;
  * @param sites places of checks, by the number in the fault record less one
  * @param symbols for debuggers
  * @param cooperative whether blocks wait for each other, so that all must be on the device at once
- * @param loaded what devices have loaded, as long as somebody uses it
+ * @param loaded what devices have loaded, kept until memory runs short
  */
 record CompiledKernel(
     Module module,
@@ -37,7 +37,7 @@ record CompiledKernel(
     List<Site> sites,
     SymbolTable symbols,
     boolean cooperative,
-    Map<Device, WeakReference<LoadedKernel>> loaded) {
+    Map<Device, SoftReference<LoadedKernel>> loaded) {
 
   CompiledKernel(
       Module module,
@@ -88,7 +88,7 @@ record CompiledKernel(
     var known = reference == null ? null : reference.get();
     if (known == null) {
       known = device.load(module, kernel().name());
-      loaded.put(device, new WeakReference<>(known));
+      loaded.put(device, new SoftReference<>(known));
     }
     return known;
   }

@@ -120,6 +120,7 @@ class LaunchesTest {
     var y = new float[32];
     for (int i = 0; i < 3; i++) {
       Kernels.of(LaunchesTest::scale).on(counting).launch(1, new float[32], y, 2f);
+      System.gc();
     }
     assertThat(loads).hasValue(1);
     device.close();
