@@ -125,10 +125,10 @@ public final class Arguments {
     return new Arguments(all);
   }
 
-  /** Returns the same parameters with other arguments. */
+  /** Returns the same parameters with other arguments: see {@link Slot#map}. */
   public Arguments map(UnaryOperator<Slot> change) {
     var changed = new LinkedHashMap<String, Slot>();
-    slots.forEach((parameter, slot) -> changed.put(parameter, change.apply(slot)));
+    slots.forEach((parameter, slot) -> changed.put(parameter, slot.map(change)));
     return new Arguments(changed);
   }
 

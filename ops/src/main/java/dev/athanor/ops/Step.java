@@ -4,6 +4,7 @@ import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.device.TensorMap;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
 
@@ -47,8 +48,33 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, Argu
     /** An address in the plan's workspace. */
     record Workspace(long byteOffset) implements Slot {}
 
-    /** A number. */
+    /**
+     * A tensor for the copies of a {@code TensorParameter}.
+     *
+     * @param first the address of its first element
+     */
+    record Tensor(Slot first, TensorMap map) implements Slot {}
+
+    /** A number, which has no address. */
     record Scalar(Argument value) implements Slot {}
+
+    /** Returns the address some bytes further. */
+    default Slot advanced(long bytes) {
+      return switch (this) {
+        case Input(var name, var offset) -> new Input(name, offset + bytes);
+        case Output(var name, var offset) -> new Output(name, offset + bytes);
+        case Workspace(var offset) -> new Workspace(offset + bytes);
+        case Tensor(var first, var map) -> new Tensor(first.advanced(bytes), map);
+        case Scalar scalar -> scalar;
+      };
+    }
+
+    /** Returns what replaces this; of a tensor, its address is replaced. */
+    default Slot map(UnaryOperator<Slot> change) {
+      return this instanceof Tensor(var first, var map)
+          ? new Tensor(change.apply(first), map)
+          : change.apply(this);
+    }
 
     static Slot input(String name) {
       return new Input(name, 0);
@@ -107,23 +133,28 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, Argu
     return Optional.empty();
   }
 
+  private static Argument argument(Slot slot, Bindings bindings) {
+    return switch (slot) {
+      case Slot.Tensor(var first, var map)
+          when argument(first, bindings) instanceof Argument.Pointer(var buffer, var offset) ->
+          new Argument.Tensor(map, buffer, offset);
+      case Slot.Tensor tensor ->
+          throw new IllegalArgumentException("a tensor begins at an address, got " + tensor.first);
+      case Slot.Input(var name, var offset) -> pointer(bindings.input(name), offset);
+      case Slot.Output(var name, var offset) -> pointer(bindings.output(name), offset);
+      case Slot.Workspace(var offset) ->
+          new Argument.Pointer(bindings.workspace().orElseThrow(), offset);
+      case Slot.Scalar(var value) -> value;
+    };
+  }
+
   private static Argument pointer(DeviceTensor tensor, long offset) {
     return new Argument.Pointer(tensor.buffer(), tensor.offset() + offset);
   }
 
   Launch launch(KernelCache kernels, Bindings bindings) {
     var kernel = kernels.get(variant);
-    var ordered =
-        arguments.of(
-            kernel.kernel(),
-            slot ->
-                switch (slot) {
-                  case Slot.Input(var name, var offset) -> pointer(bindings.input(name), offset);
-                  case Slot.Output(var name, var offset) -> pointer(bindings.output(name), offset);
-                  case Slot.Workspace(var offset) ->
-                      new Argument.Pointer(bindings.workspace().orElseThrow(), offset);
-                  case Slot.Scalar(var value) -> value;
-                });
+    var ordered = arguments.of(kernel.kernel(), slot -> argument(slot, bindings));
     return new Launch(kernel, grid, block, sharedBytes, ordered);
   }
 }

@@ -7,6 +7,7 @@ import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.analysis.JCudaAssembler;
 import dev.athanor.engine.analysis.Ptxas;
 import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.TensorMap;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
@@ -127,16 +128,19 @@ class KernelsTest {
     step.arguments()
         .slots()
         .forEach((parameter, slot) -> {
-          var tensor =
-              switch (slot) {
-                case Slot.Input(var name, _) -> "input " + name;
-                case Slot.Output(var name, _) -> "output " + name;
-                case Slot.Workspace(var offset) -> "workspace " + (offset == 0 ? "" : parameter);
-                case Slot.Scalar _ -> "scalars";
-              };
-          tensors.computeIfAbsent(tensor, _ -> new TreeSet<>()).add(parameter);
+          tensors.computeIfAbsent(tensor(parameter, slot), _ -> new TreeSet<>()).add(parameter);
         });
     return tensors;
+  }
+
+  private static String tensor(String parameter, Slot slot) {
+    return switch (slot) {
+      case Slot.Input(var name, _) -> "input " + name;
+      case Slot.Output(var name, _) -> "output " + name;
+      case Slot.Workspace(var offset) -> "workspace " + (offset == 0 ? "" : parameter);
+      case Slot.Tensor(var first, _) -> tensor(parameter, first);
+      case Slot.Scalar _ -> "scalars";
+    };
   }
 
   /**
@@ -155,9 +159,12 @@ class KernelsTest {
             var slots = step.arguments().slots();
             for (var parameter : kernel.parameters()) {
               var fits =
-                  slots.get(parameter.name()) instanceof Slot.Scalar(var value)
-                      ? value.fits(parameter)
-                      : slots.containsKey(parameter.name()) && parameter.type() == Type.U64;
+                  switch (slots.get(parameter.name())) {
+                    case null -> false;
+                    case Slot.Scalar(var value) -> value.fits(parameter);
+                    case Slot.Tensor _ -> parameter.bytes() == TensorMap.BYTES;
+                    default -> parameter.type() == Type.U64;
+                  };
               assertThat(fits).as("%s: argument of %s", name, parameter).isTrue();
             }
             assertThat(slots).as("arguments of %s", name).hasSize(kernel.parameters().size());

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BinaryOperator;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
@@ -86,6 +87,25 @@ public final class KernelBuilder {
     return k.build(name, new LaunchBounds(List.of(), List.of(width, height, 1), 1, 0), author);
   }
 
+  /**
+   * Builds a kernel whose blocks run in clusters, with one-dimensional blocks of exactly this many
+   * threads.
+   *
+   * @param cluster blocks of a cluster, along the first dimension of the grid; 1 without clusters
+   * @param author emits the body
+   */
+  public static Kernel buildCluster(
+      String name, int threads, int cluster, Consumer<KernelBuilder> author) {
+    var k = new KernelBuilder(new BlockShape(threads, 1));
+    var limits = new LaunchBounds(List.of(), List.of(threads, 1, 1), 1, 0);
+    return k.build(
+        name,
+        cluster == 1
+            ? limits
+            : limits.withClusterShape(List.of(cluster, 1, 1)).withExplicitCluster(),
+        author);
+  }
+
   private Kernel build(String name, LaunchBounds limits, Consumer<KernelBuilder> author) {
     if (!IDENTIFIER.matcher(name).matches()) {
       throw new IllegalArgumentException(
@@ -132,6 +152,14 @@ public final class KernelBuilder {
   public Real real(String name, Type type) {
     Real.requireReal(type);
     return new Real(emitter, type, parameter(name, type));
+  }
+
+  /** Declares a tensor that is copied tile by tile. Its argument is a tensor map. */
+  public TensorParameter tensor(String name) {
+    declare(name, "a parameter");
+    parameters.add(new Parameter(name, Type.B8, 64, TensorParameter.BYTES, false));
+    return new TensorParameter(
+        emitter, emitter.pure(Type.U64, "cvta.param.u64", new Operand.Symbol(name)));
   }
 
   private static void requireBytes(Type element) {
@@ -285,6 +313,16 @@ public final class KernelBuilder {
     emitter.emit("bar.sync", Immediate.of(0));
   }
 
+  /**
+   * Waits for some threads of the block; their earlier writes to memory are visible afterwards.
+   *
+   * @param number of the barrier, 1 to 15; {@link #barrier()} is 0
+   * @param threads that wait: whole warps
+   */
+  public void barrier(Int number, int threads) {
+    emitter.emit("bar.sync", number.operand(), Immediate.of(threads));
+  }
+
   /** Waits for all lanes of the warp; their earlier writes to memory are visible afterwards. */
   public void warpBarrier() {
     emitter.emit("bar.warp.sync", Immediate.of(-1));
@@ -298,6 +336,19 @@ public final class KernelBuilder {
   /** Waits until at most the {@code newest} most recent groups of the thread are pending. */
   public void awaitCopies(int newest) {
     emitter.emit("cp.async.wait_group", Immediate.of(newest));
+  }
+
+  /** Commits the bulk copies from shared memory that this thread issued as a group. */
+  public void commitBulkCopies() {
+    emitter.emit("cp.async.bulk.commit_group");
+  }
+
+  /**
+   * Waits until at most the {@code newest} most recent groups of bulk copies of the thread still
+   * read shared memory.
+   */
+  public void awaitBulkReads(int newest) {
+    emitter.emit("cp.async.bulk.wait_group.read", Immediate.of(newest));
   }
 
   // control flow
@@ -402,6 +453,26 @@ public final class KernelBuilder {
     emitter.scope().statements.add(end);
   }
 
+  /** Repeats an attempt on the device until the condition that it returns holds. */
+  void repeatUntil(Supplier<Predicate> attempt) {
+    var inner = new Scope(emitter.scope(), true);
+    var again = new Statement.Label("$again" + labels++, BodyEmitter.here());
+    emitter.within(inner, () -> emitter.branch(new Guard(attempt.get().register(), true), again));
+    emitter.scope().statements.add(again);
+    emitter.scope().statements.addAll(inner.statements);
+  }
+
+  /** Returns whether this thread is the one that the converged lanes of its warp elect. */
+  public Predicate elect() {
+    var elected = emitter.register(Type.PRED);
+    emitter.emit("elect.sync", new Operand.Pair(new Operand.Sink(), elected), Immediate.of(-1));
+    return new Predicate(emitter, elected);
+  }
+
+  BodyEmitter emitter() {
+    return emitter;
+  }
+
   // values
 
   /** Declares a variable with an initial value. */
@@ -485,10 +556,35 @@ public final class KernelBuilder {
    */
   public void multiplyAsync(
       Mma shape, Wide a, Wide b, boolean rowsOfA, boolean rowsOfB, List<MatrixFragment> sum) {
+    multiplyAsync(shape, a, b, rowsOfA, rowsOfB, sum, Immediate.of(1));
+  }
+
+  /**
+   * Multiplies like the method above, but replaces the sums where {@code adds} does not hold. It is
+   * the same in all threads of the warpgroup.
+   */
+  public void multiplyAsync(
+      Mma shape,
+      Wide a,
+      Wide b,
+      boolean rowsOfA,
+      boolean rowsOfB,
+      List<MatrixFragment> sum,
+      Predicate adds) {
+    multiplyAsync(shape, a, b, rowsOfA, rowsOfB, sum, adds.register());
+  }
+
+  private void multiplyAsync(
+      Mma shape,
+      Wide a,
+      Wide b,
+      boolean rowsOfA,
+      boolean rowsOfB,
+      List<MatrixFragment> sum,
+      Operand adds) {
     var registers = sum.stream().flatMap(part -> part.registers().stream()).toList();
     var operands =
-        new ArrayList<Operand>(
-            List.of(Value.vector(registers), a.register(), b.register(), Immediate.of(1)));
+        new ArrayList<Operand>(List.of(Value.vector(registers), a.register(), b.register(), adds));
     if (shape.sum() == Type.F32) {
       operands.addAll(List.of(Immediate.of(1), Immediate.of(1))); // the signs of a and b
     }

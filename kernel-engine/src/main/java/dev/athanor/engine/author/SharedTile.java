@@ -167,6 +167,19 @@ public final class SharedTile {
   }
 
   /**
+   * Stores four 8x8 matrices of 16-bit elements with {@code stmatrix}, the inverse of {@link
+   * #loadMatrices}. Lane {@code 8m + r} gives the address of row {@code r} of matrix {@code m}.
+   *
+   * @param values two elements of each matrix, in the layout {@code Fragments.MATRIX_8X8}
+   */
+  public void storeMatrices(Int row, Int column, List<? extends Value> values) {
+    emitter.emit(
+        "stmatrix.sync.aligned.m8n8.x4.shared.b16",
+        chunkAt(row, column).address(),
+        Value.vector(values));
+  }
+
+  /**
    * Loads a factor of f16 for {@link KernelBuilder#multiply}. Its first element must be aligned to
    * 32 bytes, and rows to 16 bytes. All lanes of the warp must participate.
    *
@@ -279,9 +292,14 @@ public final class SharedTile {
         SWIZZLED_ROWS
             | (8L * ASYNC_ROW / Swizzle.CHUNK) << 32
             | ((long) panelBytes / Swizzle.CHUNK) << 16;
-    var first = start.plus(offset).div(Swizzle.CHUNK).wide();
+    var first = first().div(Swizzle.CHUNK).wide();
     return first.plus(
         new Wide(emitter, emitter.pure(Type.S64, "mov.s64", new Immediate(Type.S64, fixed))));
+  }
+
+  /** Returns the address of the first element. */
+  Int first() {
+    return start.plus(offset);
   }
 
   private Int at(Int row, Int column) {

@@ -190,20 +190,11 @@ record DenseLayout(
         steps.add(
             step.map(slot ->
                 switch (slot) {
-                  case Slot.Input(_, var offset) -> at(from, offset);
-                  case Slot.Output(_, var offset) -> at(to, offset);
+                  case Slot.Input(_, var offset) -> from.advanced(offset);
+                  case Slot.Output(_, var offset) -> to.advanced(offset);
                   default -> slot;
                 }));
       }
-    }
-
-    private static Slot at(Slot slot, long offset) {
-      return switch (slot) {
-        case Slot.Input(var name, var first) -> new Slot.Input(name, first + offset);
-        case Slot.Output(var name, var first) -> new Slot.Output(name, first + offset);
-        case Slot.Workspace(var first) -> new Slot.Workspace(first + offset);
-        case Slot.Scalar scalar -> scalar;
-      };
     }
   }
 }

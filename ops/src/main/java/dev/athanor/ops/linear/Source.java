@@ -51,7 +51,7 @@ public record Source(
   }
 
   /** Returns the address of a matrix by index. */
-  Slot slot(long index) {
+  public Slot slot(long index) {
     long offset = index * matrix * operand.dtype().bytes();
     return workspace.isPresent()
         ? new Slot.Workspace(workspace.getAsLong() + offset)

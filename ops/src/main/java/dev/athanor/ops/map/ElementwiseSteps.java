@@ -112,7 +112,7 @@ public record ElementwiseSteps(
     var arguments = constants.with(part.arguments(variant.vector(), this::stride));
     for (int o = 0; o < operands.size(); o++) {
       arguments =
-          arguments.with("x" + o, advanced(operands.get(o), part.starts().get(o) * bytes(o)));
+          arguments.with("x" + o, operands.get(o).advanced(part.starts().get(o) * bytes(o)));
     }
     var inner = part.loops().inner().strides();
     for (int o = 0; o < inner.size(); o++) {
@@ -126,7 +126,7 @@ public record ElementwiseSteps(
         Dim3.of(variant.blocks(elements)),
         ElementwiseVariant.THREADS,
         0,
-        arguments.with("y", advanced(result, resultStart(part) * out.bytes())));
+        arguments.with("y", result.advanced(resultStart(part) * out.bytes())));
   }
 
   /** Returns the bytes of an element of an operand. */
@@ -134,20 +134,12 @@ public record ElementwiseSteps(
     return (operand == operands.size() - 1 ? last : in).bytes();
   }
 
-  private static Slot advanced(Slot slot, long bytes) {
-    return switch (slot) {
-      case Slot.Input(var name, var offset) -> new Slot.Input(name, offset + bytes);
-      case Slot.Output(var name, var offset) -> new Slot.Output(name, offset + bytes);
-      case Slot.Workspace(var offset) -> new Slot.Workspace(offset + bytes);
-      case Slot.Scalar scalar -> scalar;
-    };
-  }
-
   private static long offset(Slot slot) {
     return switch (slot) {
       case Slot.Input(_, var offset) -> offset;
       case Slot.Output(_, var offset) -> offset;
       case Slot.Workspace(var offset) -> offset;
+      case Slot.Tensor(var first, _) -> offset(first);
       case Slot.Scalar _ -> 0;
     };
   }

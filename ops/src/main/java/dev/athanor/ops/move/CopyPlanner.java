@@ -137,7 +137,8 @@ record CopyPlanner(
       case Slot.Input(var name, _) -> new Slot.Input(name, bytes);
       case Slot.Output(var name, _) -> new Slot.Output(name, bytes);
       case Slot.Scalar scalar -> scalar;
-      case Slot.Workspace _ -> throw new IllegalArgumentException("copies use no workspace");
+      case Slot.Workspace _, Slot.Tensor _ ->
+          throw new IllegalArgumentException("copies are from inputs and outputs");
     };
   }
 

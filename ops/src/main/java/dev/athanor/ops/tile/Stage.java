@@ -47,7 +47,7 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth, Instruc
   static final int GROUP = 16;
 
   /** Bytes after which the swizzle of rows of 128 bytes repeats, to which panels are aligned. */
-  static final int REPEAT = 8 * SharedTile.ASYNC_ROW;
+  public static final int REPEAT = 8 * SharedTile.ASYNC_ROW;
 
   private static final int SINGLES_RUN = 32;
 
@@ -65,11 +65,11 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth, Instruc
     return extent * depth * element.bytes();
   }
 
-  int rows() {
+  public int rows() {
     return kIsRow ? depth : extent;
   }
 
-  int columns() {
+  public int columns() {
     return kIsRow ? extent : depth;
   }
 
@@ -96,7 +96,7 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth, Instruc
   }
 
   /** Returns the bytes of a panel if there are several, otherwise 0. */
-  int panelBytes() {
+  public int panelBytes() {
     return columns() > width() ? rows() * SharedTile.ASYNC_ROW : 0;
   }
 
@@ -149,7 +149,7 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth, Instruc
    * @param first row of a or column of b, a multiple of 64
    * @param from first index along K, within the stage
    */
-  Wide descriptor(SharedTile shared, Int offset, Int first, int from) {
+  public Wide descriptor(SharedTile shared, Int offset, Int first, int from) {
     int row = SharedTile.ASYNC_ROW;
     var within =
         kIsRow

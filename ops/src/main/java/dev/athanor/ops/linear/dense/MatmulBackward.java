@@ -89,8 +89,7 @@ public final class MatmulBackward implements SampledOp {
       return switch (slot) {
         case Slot.Input(var name, var offset) -> new Slot.Input(name.equals("a") ? a : b, offset);
         case Slot.Output(_, var offset) -> new Slot.Output(output, offset);
-        case Slot.Workspace workspace -> workspace;
-        case Slot.Scalar scalar -> scalar;
+        default -> slot;
       };
     }
   }

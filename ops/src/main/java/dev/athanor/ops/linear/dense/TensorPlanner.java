@@ -77,6 +77,7 @@ record TensorPlanner(
   }
 
   private void offer() {
+    PersistentPlanner.offer(problem, inputs, tiles, candidates);
     for (var product : tiles.tiles(candidates, each -> variant(each).name())) {
       int more = moreRegisters(product);
       if (more > 0 && tiles.registers(product) + more > Machine.MOST_REGISTERS) {

@@ -15,6 +15,7 @@ import dev.athanor.ops.tile.Operand;
 import dev.athanor.ops.tile.SplitVariant;
 import dev.athanor.ops.tile.TensorMatmul;
 import dev.athanor.ops.tile.TensorTile;
+import dev.athanor.ops.tile.TensorTile.Instruction;
 import dev.athanor.ops.tile.TileProduct;
 import dev.athanor.ops.tile.TileScheduler;
 import java.util.Optional;
@@ -48,14 +49,13 @@ record TensorVariant(
   /** Returns a name such as {@code matmul_f16_64x64x32x3_nt_a16_b16_f16_bias_relu_c16}. */
   @Override
   public String name() {
-    return "%smatmul_%s%s_%s_%s%s_a%d_b%d%s"
+    return "%smatmul_%s%s_%s_%s_a%d_b%d%s"
         .formatted(
             grouped ? "grouped_" : "",
-            dtypes(),
+            dtypes(a, b),
             factors.text(),
             tile,
-            a.transposed() ? 't' : 'n',
-            b.transposed() ? 't' : 'n',
+            forms(a, b),
             a.access(),
             b.access(),
             epilogue
@@ -68,22 +68,28 @@ record TensorVariant(
    * Integer sums are exact.
    */
   String order(Epilogue epilogue) {
-    var mma = product().mma();
+    return order(a, b, tile.instruction(), factors, epilogue);
+  }
+
+  /** Returns the order of summation of a product with an instruction. */
+  static String order(
+      Operand a, Operand b, Instruction instruction, Factors factors, Epilogue epilogue) {
+    var mma = Operand.mma(a, b, factors);
     var instructions =
         mma.sum() == Type.S32
             ? "exact"
-            : "%s_k%d%s".formatted(tile.instruction().text(), mma.k(), factors.text());
-    return "matmul_%s_%s_%s%s%s"
-        .formatted(
-            dtypes(),
-            instructions,
-            a.transposed() ? 't' : 'n',
-            b.transposed() ? 't' : 'n',
-            epilogue.name());
+            : "%s_k%d%s".formatted(instruction.text(), mma.k(), factors.text());
+    return "matmul_%s_%s_%s%s".formatted(dtypes(a, b), instructions, forms(a, b), epilogue.name());
   }
 
-  private String dtypes() {
+  /** Returns the dtypes of the factors, as part of names. */
+  static String dtypes(Operand a, Operand b) {
     return a.dtype() == b.dtype() ? a.dtype().text() : a.dtype().text() + "_" + b.dtype().text();
+  }
+
+  /** Returns whether each factor is transposed, as part of names. */
+  static String forms(Operand a, Operand b) {
+    return (a.transposed() ? "t" : "n") + (b.transposed() ? "t" : "n");
   }
 
   @Override

@@ -181,7 +181,7 @@ final class DecodedProjection {
               };
           case Slot.Output(_, var offset) -> new Slot.Output(projection.output(), offset);
           case Slot.Workspace(var offset) -> new Slot.Workspace(end + offset);
-          case Slot.Scalar scalar -> scalar;
+          default -> slot;
         });
   }
 

@@ -1,0 +1,61 @@
+package dev.athanor.engine.author;
+
+import dev.athanor.engine.ptx.SpecialRegister;
+
+/**
+ * The cluster of a block: blocks that access each other's shared memory (PTX ISA 3.1). A kernel
+ * without clusters has one block in each.
+ *
+ * @param blocks of the cluster
+ */
+public record Cluster(KernelBuilder k, int blocks) {
+
+  /** Returns the index of this cluster in the grid. */
+  public Int index() {
+    return k.read(blocks == 1 ? SpecialRegister.CTAID_X : SpecialRegister.CLUSTERID_X);
+  }
+
+  /** Returns the number of clusters in the grid. */
+  public Int count() {
+    return k.read(blocks == 1 ? SpecialRegister.NCTAID_X : SpecialRegister.NCLUSTERID_X);
+  }
+
+  /** Returns the rank of this block in its cluster. */
+  public Int rank() {
+    return blocks == 1 ? k.integer(0) : k.read(SpecialRegister.CLUSTER_CTARANK);
+  }
+
+  /** Returns a bit for each block. */
+  public int all() {
+    return (1 << blocks) - 1;
+  }
+
+  /**
+   * Makes the mbarriers that this thread initialized visible to copies and to the other blocks,
+   * after the next {@link #barrier}.
+   */
+  public void publishMbarriers() {
+    k.emitter().emit("fence.mbarrier_init.release.cluster");
+  }
+
+  /**
+   * Waits for all threads of the cluster; their earlier writes to memory are visible afterwards.
+   */
+  public void barrier() {
+    if (blocks == 1) {
+      k.barrier();
+    } else {
+      k.emitter().emit("barrier.cluster.arrive.aligned");
+      k.emitter().emit("barrier.cluster.wait.aligned");
+    }
+  }
+
+  /** Arrives at an mbarrier of each block; thread {@code i} of a warpgroup arrives at block i's. */
+  public void arriveAll(Mbarriers mbarriers, Int index, Predicate condition, Int thread) {
+    if (blocks == 1) {
+      mbarriers.arriveWhere(condition.and(thread.eq(0)), index);
+    } else {
+      mbarriers.arriveWhere(condition.and(thread.lt(blocks)), index, thread);
+    }
+  }
+}

@@ -1,0 +1,196 @@
+package dev.athanor.ops.linear.dense;
+
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.cost.BlockWork;
+import dev.athanor.ops.cost.Candidates;
+import dev.athanor.ops.cost.Machine;
+import dev.athanor.ops.linear.Batch;
+import dev.athanor.ops.linear.MatmulProblem;
+import dev.athanor.ops.linear.ProductParameters;
+import dev.athanor.ops.tile.TilePlanner;
+import dev.athanor.ops.tile.persistent.PersistentProduct;
+import dev.athanor.ops.tile.persistent.PersistentProduct.Repetition;
+import dev.athanor.ops.tile.persistent.PersistentTile;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Offers products whose blocks are persistent and copy with the tensor memory accelerator (sm_90a).
+ *
+ * @param inputs the factors themselves, or copies with aligned rows
+ */
+record PersistentPlanner(
+    MatmulProblem problem, Padding inputs, TilePlanner tiles, Machine machine) {
+
+  private static final List<PersistentTile> TILES =
+      List.of(
+          new PersistentTile(128, 256, 4, 2),
+          new PersistentTile(128, 256, 4, 1),
+          new PersistentTile(128, 128, 6, 2),
+          new PersistentTile(128, 128, 6, 1));
+
+  /** Bytes to which addresses and rows are aligned. */
+  private static final int ALIGNMENT = 16;
+
+  /** Registers of a thread before roles divide them. */
+  private static final int REGISTERS = 168;
+
+  static void offer(
+      MatmulProblem problem, Padding inputs, TilePlanner tiles, Candidates candidates) {
+    var planner = new PersistentPlanner(problem, inputs, tiles, Machine.of(tiles.device()));
+    for (var tile : TILES) {
+      var variant = new PersistentVariant(tile, tiles.a(), tiles.b(), problem.epilogue());
+      if (planner.suits() && candidates.runs(Target.SM_90A, variant.name())) {
+        planner
+            .refusal(tile)
+            .ifPresentOrElse(
+                reason -> candidates.refuse(variant.name() + inputs.suffix(), reason),
+                () -> planner.offer(variant, candidates));
+      }
+    }
+  }
+
+  /** Returns whether there are kernels for these dtypes. */
+  private boolean suits() {
+    var dtype = problem.dtype();
+    boolean isBytes = dtype == DType.I8;
+    boolean depthIsInner = !tiles.a().transposed() && tiles.b().transposed();
+    return problem.groups().isEmpty()
+        && !problem.scaled()
+        && (dtype == DType.F16 || dtype == DType.BF16 || (isBytes && depthIsInner));
+  }
+
+  private Optional<String> refusal(PersistentTile tile) {
+    long rowOfC = (long) problem.n() * problem.outDType().bytes();
+    int access = Math.min(tiles.a().access(), tiles.b().access());
+    if (access < ALIGNMENT || rowOfC % ALIGNMENT != 0) {
+      return Optional.of(
+          "rows are aligned to %d bytes; the tensor memory accelerator requires %d"
+              .formatted(Math.min(access, Long.lowestOneBit(rowOfC)), ALIGNMENT));
+    }
+    if (problem.m() <= tile.m() / 2 * tile.cluster() || problem.n() <= tile.n() / 2) {
+      return Optional.of("smaller tiles waste less of each block");
+    }
+    return Optional.empty();
+  }
+
+  private void offer(PersistentVariant variant, Candidates candidates) {
+    var tile = variant.tile();
+    long clusters = clusters(tile);
+    int grid = Math.toIntExact(clusters * tile.cluster());
+    var starts = problem.batch().starts();
+    var steps = new ArrayList<>(inputs.steps());
+    for (var start : starts) {
+      steps.add(
+          new Step(
+              variant,
+              Dim3.of(grid),
+              tile.threads(),
+              tile.sharedBytes(),
+              arguments(variant, start)));
+    }
+    var work = work(variant);
+    double bytes = problem.cost().bytes() / Math.max(1, starts.size());
+    candidates.offer(
+        variant.name() + inputs.suffix(),
+        variant.order(),
+        inputs.microseconds(machine) + starts.size() * machine.microseconds(grid, work, bytes),
+        "%d persistent blocks for %d tiles%s"
+            .formatted(grid, tilesOfClusters(tile) * tile.cluster(), inputs.explanation()),
+        steps,
+        inputs.workspaceBytes());
+  }
+
+  private long tilesOfClusters(PersistentTile tile) {
+    long down = Math.ceilDiv(problem.m(), tile.rowsOfCluster());
+    return down * Math.ceilDiv(problem.n(), tile.n()) * problem.batch().productsPerLaunch();
+  }
+
+  /** Returns the tiles that a cluster computes one after another. */
+  private long rounds(PersistentTile tile) {
+    int resident = Math.max(1, tiles.device().multiprocessors() / tile.cluster());
+    return Math.ceilDiv(tilesOfClusters(tile), resident);
+  }
+
+  /** Returns the fewest clusters that need no more rounds. */
+  private long clusters(PersistentTile tile) {
+    return Math.ceilDiv(tilesOfClusters(tile), rounds(tile));
+  }
+
+  private BlockWork work(PersistentVariant variant) {
+    var tile = variant.tile();
+    var product = variant.product();
+    int depth = product.depth();
+    long rounds = rounds(tile);
+    long stages = rounds * Math.ceilDiv(problem.k(), depth);
+    double area = (double) tile.m() * tile.n();
+    double multiplied = machine.peakTensorCycles(area * depth, product.mma().a());
+    // of b, a block of a cluster copies a share
+    double rows = tile.m() + (double) tile.n() / tile.cluster();
+    double stored = area * problem.outDType().bytes();
+    // operands are read from shared memory, those of b by each of both warpgroups
+    double read = machine.sharedCycles((2.0 * tile.m() + 3.0 * tile.n()) * SharedTile.ASYNC_ROW);
+    return new BlockWork(
+        tile.threads(),
+        REGISTERS,
+        tile.sharedBytes(),
+        stages * Math.max(multiplied, read) + rounds * machine.sharedCycles(2 * stored),
+        machine.latency(),
+        stages * rows * SharedTile.ASYNC_ROW + rounds * stored,
+        (tile.stages() - 1) * rows * SharedTile.ASYNC_ROW);
+  }
+
+  private Arguments arguments(PersistentVariant variant, Batch.Start start) {
+    var product = variant.product();
+    var batch = problem.batch();
+    var inner = batch.inner();
+    var outer = batch.outer();
+    var a = inputs.a();
+    var b = inputs.b();
+    var tensorA =
+        product.tensorA(
+            a.leadingDimension(),
+            problem.m(),
+            problem.k(),
+            List.of(
+                new Repetition(inner.count(), inner.strideA() * a.matrix()),
+                new Repetition(outer.count(), outer.strideA() * a.matrix())));
+    var tensorB =
+        product.tensorB(
+            b.leadingDimension(),
+            problem.n(),
+            problem.k(),
+            List.of(
+                new Repetition(inner.count(), inner.strideB() * b.matrix()),
+                new Repetition(outer.count(), outer.strideB() * b.matrix())));
+    var tensorC =
+        PersistentProduct.tensorC(
+            problem.outDType(), problem.m(), problem.n(), batch.productsPerLaunch());
+    return Arguments.NONE
+        .with("a", new Slot.Tensor(a.slot(start.a()), tensorA))
+        .with("b", new Slot.Tensor(b.slot(start.b()), tensorB))
+        .with("c", new Slot.Tensor(ProductParameters.c(problem, start), tensorC))
+        .with("m", problem.m())
+        .with("n", problem.n())
+        .with("k", problem.k())
+        .with("products", Math.toIntExact(batch.productsPerLaunch()))
+        .with("inner", Math.toIntExact(inner.count()))
+        .with("innerA", step(inner.strideA()))
+        .with("innerB", step(inner.strideB()))
+        .with("outerA", step(outer.strideA()))
+        .with("outerB", step(outer.strideB()))
+        .with(problem.epilogue().arguments(problem.alpha()));
+  }
+
+  /** Returns the step of the index of a matrix that is repeated if its stride is 0. */
+  private static int step(long stride) {
+    return stride == 0 ? 0 : 1;
+  }
+}

@@ -1,0 +1,78 @@
+package dev.athanor.ops.linear.dense;
+
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.ops.Variant;
+import dev.athanor.ops.tile.Epilogue;
+import dev.athanor.ops.tile.Factors;
+import dev.athanor.ops.tile.Operand;
+import dev.athanor.ops.tile.TensorTile.Instruction;
+import dev.athanor.ops.tile.persistent.PersistentProduct;
+import dev.athanor.ops.tile.persistent.PersistentTile;
+import java.util.List;
+
+/**
+ * A {@link PersistentProduct}. The kernel's parameters are the tensors {@code a, b, c}, then {@code
+ * m, n, k}, the number of {@code products} and of those in the {@code inner} loop of the batch, the
+ * steps {@code innerA, innerB, outerA, outerB} of the indices of matrices, and those of the
+ * epilogue.
+ */
+record PersistentVariant(PersistentTile tile, Operand a, Operand b, Epilogue epilogue)
+    implements Variant {
+
+  PersistentProduct product() {
+    return new PersistentProduct(tile, a, b);
+  }
+
+  /** Returns a name such as {@code matmul_bf16_persistent_128x256x4_cluster2_nt_bf16_bias}. */
+  @Override
+  public String name() {
+    return "matmul_%s_persistent_%s_%s%s"
+        .formatted(TensorVariant.dtypes(a, b), tile, TensorVariant.forms(a, b), epilogue.name());
+  }
+
+  /** Returns the order of summation: that of {@link TensorVariant} with {@code wgmma}. */
+  String order() {
+    return TensorVariant.order(a, b, Instruction.WGMMA, Factors.PLAIN, epilogue);
+  }
+
+  @Override
+  public Kernel build() {
+    return KernelBuilder.buildCluster(name(), tile.threads(), tile.cluster(), this::write);
+  }
+
+  private void write(KernelBuilder k) {
+    var tensorA = k.tensor("a");
+    var tensorB = k.tensor("b");
+    var tensorC = k.tensor("c");
+    var m = k.integer("m");
+    var n = k.integer("n");
+    var depth = k.integer("k");
+    var products = k.integer("products");
+    var inner = k.integer("inner");
+    var innerA = k.integer("innerA");
+    var innerB = k.integer("innerB");
+    var outerA = k.integer("outerA");
+    var outerB = k.integer("outerB");
+    product()
+        .write(
+            k,
+            new PersistentProduct.Matrices(
+                tensorA,
+                tensorB,
+                tensorC,
+                Epilogue.type(epilogue.out()),
+                m,
+                n,
+                depth,
+                products,
+                product -> {
+                  var outer = product.div(inner);
+                  var within = product.minus(outer.times(inner));
+                  return new PersistentProduct.Indices(
+                      List.of(within.times(innerA), outer.times(outerA)),
+                      List.of(within.times(innerB), outer.times(outerB)));
+                }),
+            epilogue.declare(k));
+  }
+}

@@ -1,0 +1,64 @@
+package dev.athanor.ops.tile.persistent;
+
+import dev.athanor.engine.author.Mbarriers;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.WarpRole;
+
+/**
+ * The tile of c that a block computes at a time.
+ *
+ * @param m rows: of each multiplying warpgroup, a multiple of 64
+ * @param n columns, up to 256
+ * @param stages in shared memory
+ * @param cluster blocks of a cluster, whose tiles are below each other and share columns of b
+ */
+public record PersistentTile(int m, int n, int stages, int cluster) {
+
+  /** Rows that an instruction multiplies. */
+  static final int ROWS = 64;
+
+  /** Warpgroups that multiply. */
+  static final int GROUPS = 2;
+
+  /** Parts of c that a warpgroup holds in shared memory until they are stored. */
+  static final int PARTS = 2;
+
+  /** Bytes of a part: as many rows as an instruction multiplies. */
+  static final int PART_BYTES = ROWS * SharedTile.ASYNC_ROW;
+
+  /** Returns the threads of a block: a warpgroup copies. */
+  public int threads() {
+    return (1 + GROUPS) * WarpRole.GROUP;
+  }
+
+  /** Returns the rows of the tile of a cluster. */
+  public int rowsOfCluster() {
+    return m * cluster;
+  }
+
+  /** Returns the bytes of a stage of both operands. */
+  public int stageBytes() {
+    return (m + n) * SharedTile.ASYNC_ROW;
+  }
+
+  /** Returns the offset of the parts of c in shared memory. */
+  int parts() {
+    return stages * stageBytes();
+  }
+
+  /** Returns the offset of the mbarriers in shared memory. */
+  int mbarriers() {
+    return parts() + GROUPS * PARTS * PART_BYTES;
+  }
+
+  /** Returns the dynamic shared memory, in bytes per block. */
+  public int sharedBytes() {
+    return mbarriers() + 2 * stages * Mbarriers.BYTES;
+  }
+
+  @Override
+  public String toString() {
+    // part of kernel names, so independent of the locale
+    return m + "x" + n + "x" + stages + (cluster > 1 ? "_cluster" + cluster : "");
+  }
+}

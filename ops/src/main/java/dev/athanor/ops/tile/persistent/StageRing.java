@@ -1,0 +1,99 @@
+package dev.athanor.ops.tile.persistent;
+
+import dev.athanor.engine.author.Cluster;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Mbarriers;
+import dev.athanor.engine.author.Predicate;
+
+/**
+ * A ring of stages in shared memory between the warpgroup that copies and those that multiply. Each
+ * stage has two mbarriers: one for the phases in which it is full, one for those in which it is
+ * free. Both sides go through the stages in the same order, each at its own {@link Position}.
+ */
+final class StageRing {
+  private final KernelBuilder k;
+  private final Cluster cluster;
+  private final Mbarriers mbarriers;
+  private final int stages;
+
+  /**
+   * Creates a ring. One thread must {@link #initialize} it.
+   *
+   * @param mbarriers two for each stage
+   */
+  StageRing(KernelBuilder k, Cluster cluster, Mbarriers mbarriers, int stages) {
+    this.k = k;
+    this.cluster = cluster;
+    this.mbarriers = mbarriers;
+    this.stages = stages;
+  }
+
+  /**
+   * Initializes the mbarriers: a producer in this block fills a stage, and readers in each block of
+   * the cluster free it.
+   */
+  void initialize(int readers) {
+    for (int stage = 0; stage < stages; stage++) {
+      mbarriers.initialize(stage, 1);
+      mbarriers.initialize(stages + stage, readers * cluster.blocks());
+    }
+    cluster.publishMbarriers();
+  }
+
+  /** Returns the position of the producer, to whom all stages are free. */
+  Position ofProducer() {
+    return new Position(1);
+  }
+
+  /** Returns the position of a reader. */
+  Position ofReader() {
+    return new Position(0);
+  }
+
+  Mbarriers mbarriers() {
+    return mbarriers;
+  }
+
+  /** A stage, and the parity of the phase to wait for. */
+  final class Position {
+    private final Int.Variable stage;
+    private final Int.Variable parity;
+
+    private Position(int parity) {
+      stage = k.variable(k.integer(0));
+      this.parity = k.variable(k.integer(parity));
+    }
+
+    Int stage() {
+      return stage;
+    }
+
+    /** Waits until the stage has been freed everywhere, and expects it to be filled. */
+    void awaitFree(int bytes) {
+      awaitFree();
+      mbarriers.arriveAndExpect(stage, bytes);
+    }
+
+    /** Waits until the stage has been freed everywhere. */
+    void awaitFree() {
+      mbarriers.await(stage.plus(stages), parity);
+    }
+
+    void awaitFull() {
+      mbarriers.await(stage, parity);
+    }
+
+    void advance() {
+      var next = stage.plus(1);
+      var wraps = next.eq(stages);
+      parity.set(parity.xor(k.integer(1).where(wraps, k.integer(0))));
+      stage.set(k.integer(0).where(wraps, next));
+    }
+  }
+
+  /** Frees a stage in all blocks whose copies fill it, where the condition holds. */
+  void free(Int stage, Predicate condition, Int thread) {
+    cluster.arriveAll(mbarriers, stage.plus(stages), condition, thread);
+  }
+}

@@ -1,0 +1,124 @@
+package dev.athanor.ops.tile.persistent;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.MatrixFragment;
+import dev.athanor.engine.author.Predicate;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.TensorParameter;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.author.WarpRole;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.tile.EpilogueFunction;
+import dev.athanor.ops.tile.TileScheduler.Tile;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Finishes the sums of a warpgroup and stores them to c. Parts of {@value PersistentTile#ROWS} rows
+ * of 128 bytes go through shared memory, whose swizzle makes the accesses of a warp free of bank
+ * conflicts, while the previous part is copied from there.
+ *
+ * @param parts shared memory of the warpgroup
+ * @param group index of the warpgroup among those that multiply
+ * @param c a tensor of columns, rows and matrices
+ * @param out type of its elements
+ */
+record TileStore(
+    KernelBuilder k, SharedTile parts, Int group, TensorParameter c, Type out, Int m, Int n) {
+
+  /** Columns of a fragment. */
+  private static final int COLUMNS = 8;
+
+  /** Lanes that hold a row of a fragment. */
+  private static final int LANES = 4;
+
+  /**
+   * Stores the sums of {@value PersistentTile#ROWS} rows.
+   *
+   * @param sums four registers for each 8 columns, as in {@code Fragments.C_16X8}
+   * @param place of the first row and column in c
+   */
+  <L> void store(List<MatrixFragment> sums, Tile place, EpilogueFunction<L> epilogue) {
+    int columns = SharedTile.ASYNC_ROW / out.bytes();
+    int fragments = columns / COLUMNS;
+    var lane = k.lane();
+    var row =
+        k.thread().rem(WarpRole.GROUP).div(KernelBuilder.WARP).times(16).plus(lane.div(LANES));
+    var rows = new ArrayList<L>();
+    for (int half = 0; half < 2; half++) {
+      rows.add(epilogue.row(place.row().plus(row).plus(8 * half), m));
+    }
+    for (int first = 0; first < sums.size(); first += fragments) {
+      int offset = first / fragments % PersistentTile.PARTS * PersistentTile.PART_BYTES;
+      var part = parts.at(k.integer(offset), out, PersistentTile.ROWS, columns);
+      var column = place.column().plus(first * COLUMNS);
+      k.when(isFirst(), () -> k.awaitBulkReads(PersistentTile.PARTS - 1));
+      barrier();
+      for (int i = 0; i < fragments; i += 2) {
+        var pairs = new ArrayList<List<Value>>();
+        for (int j = i; j < i + 2; j++) {
+          pairs.addAll(finish(sums.get(first + j), column.plus(j * COLUMNS), rows, epilogue));
+        }
+        write(part, row, i * COLUMNS, pairs);
+      }
+      k.fenceAsyncProxy();
+      barrier();
+      k.when(
+          isFirst(),
+          () -> {
+            c.store(part, List.of(column, place.row(), place.matrix()));
+            k.commitBulkCopies();
+          });
+    }
+  }
+
+  /**
+   * Returns the pairs of neighbors of a fragment: those of the upper and those of the lower row.
+   */
+  private <L> List<List<Value>> finish(
+      MatrixFragment sums, Int column, List<L> rows, EpilogueFunction<L> epilogue) {
+    var own = column.plus(k.lane().rem(LANES).times(2));
+    var lines = List.of(epilogue.column(own, n), epilogue.column(own.plus(1), n));
+    var pairs = new ArrayList<List<Value>>();
+    for (int half = 0; half < 2; half++) {
+      var pair = new ArrayList<Value>();
+      for (int i = 0; i < 2; i++) {
+        pair.add(epilogue.finish(sums.get(2 * half + i), rows.get(half), lines.get(i)));
+      }
+      pairs.add(pair);
+    }
+    return pairs;
+  }
+
+  /** Writes 16 columns: of each 8, the pairs of the upper rows, then those of the lower rows. */
+  private void write(SharedTile part, Int row, int column, List<List<Value>> pairs) {
+    var lane = k.lane();
+    if (out.bytes() == 2) {
+      var rowOfMatrix = row.minus(lane.div(LANES)).plus(lane.rem(16));
+      part.storeMatrices(
+          rowOfMatrix,
+          lane.div(16).times(COLUMNS).plus(column),
+          pairs.stream().map(pair -> k.pack(pair.get(0), pair.get(1))).toList());
+      return;
+    }
+    for (int i = 0; i < pairs.size(); i++) {
+      var own = lane.rem(LANES).times(2).plus(column + i / 2 * COLUMNS);
+      part.store(row.plus(8 * (i % 2)), own, pairs.get(i));
+    }
+  }
+
+  /** Waits until copies have read the parts. */
+  void finish() {
+    k.when(isFirst(), () -> k.awaitBulkReads(0));
+  }
+
+  /** The thread that copies. */
+  private Predicate isFirst() {
+    return k.thread().rem(WarpRole.GROUP).eq(0);
+  }
+
+  private void barrier() {
+    k.barrier(group.plus(1), WarpRole.GROUP);
+  }
+}
