@@ -31,22 +31,29 @@ public record Cluster(KernelBuilder k, int blocks) {
   }
 
   /**
-   * Makes the mbarriers that this thread initialized visible to copies and to the other blocks,
-   * after the next {@link #barrier}.
+   * Makes the mbarriers that this thread initialized visible to the other threads of the cluster,
+   * after their {@link #awaitMbarriers}.
    */
   public void publishMbarriers() {
     k.emitter().emit("fence.mbarrier_init.release.cluster");
   }
 
-  /**
-   * Waits for all threads of the cluster; their earlier writes to memory are visible afterwards.
-   */
+  /** Waits for all threads of the cluster. Only mbarriers are visible afterwards. */
+  public void awaitMbarriers() {
+    barrier(".relaxed");
+  }
+
+  /** Waits for all threads of the cluster; their earlier writes to memory are visible afterwards. */
   public void barrier() {
+    barrier("");
+  }
+
+  private void barrier(String order) {
     if (blocks == 1) {
       k.barrier();
     } else {
-      k.emitter().emit("barrier.cluster.arrive.aligned");
-      k.emitter().emit("barrier.cluster.wait.aligned");
+      k.emitter().emit("barrier.cluster.arrive" + order);
+      k.emitter().emit("barrier.cluster.wait");
     }
   }
 

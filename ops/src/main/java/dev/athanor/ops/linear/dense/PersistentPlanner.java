@@ -83,29 +83,30 @@ record PersistentPlanner(
 
   private void offer(PersistentVariant variant, Candidates candidates) {
     var tile = variant.tile();
-    long clusters = clusters(tile);
-    int grid = Math.toIntExact(clusters * tile.cluster());
-    var starts = problem.batch().starts();
+    var launches = steps(variant);
     var steps = new ArrayList<>(inputs.steps());
-    for (var start : starts) {
-      steps.add(
-          new Step(
-              variant,
-              Dim3.of(grid),
-              tile.threads(),
-              tile.sharedBytes(),
-              arguments(variant, start)));
-    }
-    var work = work(variant);
-    double bytes = problem.cost().bytes() / Math.max(1, starts.size());
+    steps.addAll(launches);
+    long grid = clusters(tile) * tile.cluster();
+    double bytes = problem.cost().bytes() / Math.max(1, launches.size());
     candidates.offer(
         variant.name() + inputs.suffix(),
         variant.order(),
-        inputs.microseconds(machine) + starts.size() * machine.microseconds(grid, work, bytes),
+        inputs.microseconds(machine)
+            + launches.size() * machine.microseconds(grid, work(variant), bytes),
         "%d persistent blocks for %d tiles%s"
             .formatted(grid, tilesOfClusters(tile) * tile.cluster(), inputs.explanation()),
         steps,
         inputs.workspaceBytes());
+  }
+
+  /** Returns the launches, without those that pad inputs. */
+  List<Step> steps(PersistentVariant variant) {
+    var tile = variant.tile();
+    var grid = Dim3.of(Math.toIntExact(clusters(tile) * tile.cluster()));
+    return problem.batch().starts().stream()
+        .map(start ->
+            new Step(variant, grid, tile.threads(), tile.sharedBytes(), arguments(variant, start)))
+        .toList();
   }
 
   private long tilesOfClusters(PersistentTile tile) {

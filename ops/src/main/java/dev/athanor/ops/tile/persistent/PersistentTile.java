@@ -7,8 +7,8 @@ import dev.athanor.engine.author.WarpRole;
 /**
  * The tile of c that a block computes at a time.
  *
- * @param m rows: of each multiplying warpgroup, a multiple of 64
- * @param n columns, up to 256
+ * @param m rows, a multiple of 128
+ * @param n columns, 128 or 256
  * @param stages in shared memory
  * @param cluster blocks of a cluster, whose tiles are below each other and share columns of b
  */
@@ -25,6 +25,15 @@ public record PersistentTile(int m, int n, int stages, int cluster) {
 
   /** Bytes of a part: as many rows as an instruction multiplies. */
   static final int PART_BYTES = ROWS * SharedTile.ASYNC_ROW;
+
+  public PersistentTile {
+    // each warpgroup stores its columns in a multiple of PARTS parts
+    if (m % (GROUPS * ROWS) != 0 || (n != 128 && n != 256)) {
+      throw new IllegalArgumentException(
+          "a persistent tile has a multiple of %d rows and 128 or 256 columns, got %dx%d"
+              .formatted(GROUPS * ROWS, m, n));
+    }
+  }
 
   /** Returns the threads of a block: a warpgroup copies. */
   public int threads() {

@@ -69,15 +69,10 @@ final class StageRing {
       return stage;
     }
 
-    /** Waits until the stage has been freed everywhere, and expects it to be filled. */
+    /** Waits until the stage has been freed everywhere, and expects the bytes that fill it. */
     void awaitFree(int bytes) {
-      awaitFree();
-      mbarriers.arriveAndExpect(stage, bytes);
-    }
-
-    /** Waits until the stage has been freed everywhere. */
-    void awaitFree() {
       mbarriers.await(stage.plus(stages), parity);
+      mbarriers.arriveAndExpect(stage, bytes);
     }
 
     void awaitFull() {

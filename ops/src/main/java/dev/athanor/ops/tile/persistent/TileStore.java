@@ -50,23 +50,35 @@ record TileStore(
       rows.add(epilogue.row(place.row().plus(row).plus(8 * half), m));
     }
     for (int first = 0; first < sums.size(); first += fragments) {
+      int firstOfPart = first;
       int offset = first / fragments % PersistentTile.PARTS * PersistentTile.PART_BYTES;
       var part = parts.at(k.integer(offset), out, PersistentTile.ROWS, columns);
-      var column = place.column().plus(first * COLUMNS);
       k.when(isFirst(), () -> k.awaitBulkReads(PersistentTile.PARTS - 1));
       barrier();
       for (int i = 0; i < fragments; i += 2) {
-        var pairs = new ArrayList<List<Value>>();
-        for (int j = i; j < i + 2; j++) {
-          pairs.addAll(finish(sums.get(first + j), column.plus(j * COLUMNS), rows, epilogue));
+        int from = first + i;
+        Runnable finish =
+            () -> {
+              var pairs = new ArrayList<List<Value>>();
+              for (int each = from; each < from + 2; each++) {
+                var at = place.column().plus(each * COLUMNS);
+                pairs.addAll(finish(sums.get(each), at, rows, epilogue));
+              }
+              write(part, row, (from % fragments) * COLUMNS, pairs);
+            };
+        if (epilogue.isLong()) {
+          // without a branch, the compiler finishes all columns side by side, and registers spill
+          k.when(place.column().plus(from * COLUMNS).lt(n), finish);
+        } else {
+          finish.run();
         }
-        write(part, row, i * COLUMNS, pairs);
       }
       k.fenceAsyncProxy();
       barrier();
       k.when(
           isFirst(),
           () -> {
+            var column = place.column().plus(firstOfPart * COLUMNS);
             c.store(part, List.of(column, place.row(), place.matrix()));
             k.commitBulkCopies();
           });

@@ -1,57 +1,210 @@
 package dev.athanor.ops.linear.dense;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.Schedule;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Mutants;
+import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.Runner;
+import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.cost.Machine;
+import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.ProductDescription;
 import dev.athanor.ops.run.HostRun;
+import dev.athanor.ops.tile.TilePlanner;
+import dev.athanor.ops.tile.persistent.PersistentTile;
 import dev.athanor.testing.TestTier;
+import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
-/** Products of persistent blocks whose warpgroups have roles. */
+/** Products of persistent blocks, whose warpgroups copy or multiply. */
 class PersistentProductTest {
 
-  private static int verify(String op, String text, AsyncTiming timing) {
-    var problem = Problem.parse(Runner.op(op), text);
-    var inputs = problem.draw(new SplittableRandom(TestTier.seed()));
-    var exact =
-        Objects.requireNonNull(problem.op().reference(inputs, problem.attributes()).get("c"), "c");
-    var dtype = Objects.requireNonNull(problem.inputs().get("a")).dtype();
-    var tolerance = ProductDescription.tolerance(dtype, 1); // the same for every depth
-    var options =
-        EmulatorOptions.DEFAULT
-            .withTarget(Target.SM_90A)
-            .withSanitize(Sanitize.FULL)
-            .withAsyncTiming(timing);
-    int verified = 0;
-    try (var device = new EmulatedDevice(options)) {
-      var kernels = new KernelCache(device);
-      for (var plan : problem.plans(TestDevices.SMALL)) {
-        if (plan.kernel().contains("_persistent_")) {
-          var c = HostRun.of(device, kernels, plan, inputs).outputs().get("c");
-          assertThat(tolerance.error(Objects.requireNonNull(c).toDoubles(), exact))
-              .as(plan.kernel())
-              .isLessThanOrEqualTo(tolerance.limit());
-          verified++;
+  private static final EmulatorOptions SANITIZED =
+      EmulatorOptions.DEFAULT.withTarget(Target.SM_90A).withSanitize(Sanitize.FULL);
+
+  /** A problem with random inputs and exact outputs. */
+  private record Trial(Problem problem, Map<String, HostTensor> inputs, double[] exact) {
+
+    static Trial of(String op, String text) {
+      var problem = Problem.parse(Runner.op(op), text);
+      var inputs = problem.draw(new SplittableRandom(TestTier.seed()));
+      var exact = problem.op().reference(inputs, problem.attributes()).get("c");
+      return new Trial(problem, inputs, Objects.requireNonNull(exact));
+    }
+
+    /** Runs every kernel of persistent blocks and returns their number. */
+    int verify(EmulatorOptions options) {
+      int verified = 0;
+      try (var device = new EmulatedDevice(options)) {
+        var kernels = new KernelCache(device);
+        for (var plan : problem.plans(TestDevices.SMALL)) {
+          if (isPersistent(plan)) {
+            assertThat(error(HostRun.of(device, kernels, plan, inputs).outputs()))
+                .as(plan.kernel())
+                .isLessThanOrEqualTo(1);
+            verified++;
+          }
         }
       }
+      return verified;
     }
-    return verified;
+
+    /** Returns the error of a product as a multiple of the tolerance, the same for every depth. */
+    double error(Map<String, HostTensor> outputs) {
+      var c = Objects.requireNonNull(outputs.get("c"));
+      var factors = Objects.requireNonNull(problem.inputs().get("a")).dtype();
+      var dtype = factors == DType.I8 ? c.type().dtype() : factors;
+      var tolerance = ProductDescription.tolerance(dtype, 1);
+      return tolerance.error(c.toDoubles(), exact) / tolerance.limit();
+    }
+  }
+
+  private static boolean isPersistent(Plan plan) {
+    return plan.kernel().contains("_persistent_");
   }
 
   @Test
   void matchesTheReference() {
-    assertThat(verify("matmul", "a=f16[264,456] b=f16[264,456] transposeB=true", AsyncTiming.LAZY))
+    assertThat(
+            Trial.of("matmul", "a=f16[264,456] b=f16[264,456] transposeB=true").verify(SANITIZED))
         .isEqualTo(4);
+  }
+
+  /** Edges of tiles along each extent, and stages that are not full. */
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @ValueSource(
+      strings = {
+        "a=f16[136,72] b=f16[72,264]",
+        "a=f16[72,136] b=f16[72,264] transposeA=true",
+        "a=bf16[136,72] b=bf16[264,72] transposeB=true",
+        "a=bf16[72,136] b=bf16[264,72] transposeA=true transposeB=true",
+        "a=f16[136,8] b=f16[8,136]"
+      })
+  void allLayoutsMatchTheReference(String text) {
+    assertThat(Trial.of("matmul", text).verify(SANITIZED)).isGreaterThanOrEqualTo(2);
+  }
+
+  /** Epilogues, batches that repeat matrices, padded inputs, and results of other widths. */
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @CsvSource({
+    "matmul, 'a=f16[200,392] b=f16[136,392] bias=f16[136] transposeB=true activation=gelu'",
+    "matmul, 'a=f16[3,136,72] b=f16[72,136]'",
+    "matmul, 'a=f16[2,1,136,72] b=f16[3,72,136]'",
+    "matmul, 'a=bf16[136,1160] b=bf16[1160,264] alpha=0.5 outDtype=f32'",
+    "matmul, 'a=f16[136,71] b=f16[71,136]'",
+    "matmul-int8, 'a=i8[136,400] b=i8[264,400] transposeB=true scale=f32[]'",
+    "matmul-int8, 'a=i8[136,144] b=i8[136,144] transposeB=true aScale=f32[136] bScale=f32[136] bias=f32[136] outDtype=bf16'"
+  })
+  void otherProductsMatchTheReference(String op, String text) {
+    for (var timing : List.of(AsyncTiming.EAGER, AsyncTiming.REORDERED)) {
+      assertThat(Trial.of(op, text).verify(SANITIZED.withAsyncTiming(timing)))
+          .isGreaterThanOrEqualTo(2);
+    }
+  }
+
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @ValueSource(strings = {"bf16", "f16"})
+  void productionDepthsMatchTheReference(String dtype) {
+    var text = "a=%s[136,16384] b=%s[136,16384] transposeB=true".formatted(dtype, dtype);
+    assertThat(Trial.of("matmul", text).verify(SANITIZED)).isGreaterThanOrEqualTo(2);
+  }
+
+  @Test
+  @Tag(TestTier.THOROUGH_TAG)
+  void allSchedulesGiveTheSameBits() {
+    var trial = Trial.of("matmul", "a=bf16[136,392] b=bf16[392,136]");
+    for (var schedule : Schedule.values()) {
+      for (var timing : AsyncTiming.values()) {
+        var options = SANITIZED.withSchedule(schedule).withAsyncTiming(timing);
+        assertThat(trial.verify(options)).isEqualTo(4);
+      }
+    }
+  }
+
+  /**
+   * A kernel that lacks a barrier, fence, arrival or wait is found out. A cluster computes two
+   * tiles, of more stages than its ring has.
+   */
+  @Test
+  void noSynchronizationIsMissedUnnoticed() {
+    var trial = Trial.of("matmul", "a=f16[256,320] b=f16[256,320] transposeB=true");
+    var problem = Matmul.problem(trial.problem.inputs(), trial.problem.attributes());
+    var outputs = trial.problem.plans(TestDevices.SMALL).getFirst().outputs();
+    var plan = plan(problem, new PersistentTile(128, 128, 2, 2), outputs);
+    assertThat(Mutants.unnoticed(plan, trial.inputs, results -> trial.error(results) <= 1))
+        .isEmpty();
+  }
+
+  private static LaunchPlan plan(
+      MatmulProblem problem, PersistentTile tile, Map<String, TensorType> outputs) {
+    var inputs = Padding.none(problem);
+    var device = TestDevices.SMALL;
+    var tiles =
+        new TilePlanner(
+            problem.m(),
+            problem.n(),
+            problem.k(),
+            1,
+            inputs.a().operand(),
+            inputs.b().operand(),
+            device);
+    var variant = new PersistentVariant(tile, tiles.a(), tiles.b(), problem.epilogue());
+    var steps = new PersistentPlanner(problem, inputs, tiles, Machine.of(device)).steps(variant);
+    return new LaunchPlan(variant.name(), outputs, steps, 0, problem.cost(), "");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "matmul, 'a=e4m3[256,256] b=e4m3[256,256] transposeB=true'",
+    "matmul-int8, 'a=i8[256,256] b=i8[256,256] scale=f32[]'",
+    "matmul, 'a=f32[256,256] b=f32[256,256] precision=tf32'"
+  })
+  void otherProductsHaveOtherKernels(String op, String text) {
+    assertThat(Problem.parse(Runner.op(op), text).plans(TestDevices.H200))
+        .isNotEmpty()
+        .noneMatch(PersistentProductTest::isPersistent);
+  }
+
+  @Test
+  void explainsWhyUnalignedRowsOfTheResultHaveOtherKernels() {
+    assertThat(
+            Problem.parse(Runner.op("matmul"), "a=f16[256,264] b=f16[260,264] transposeB=true")
+                .plans(TestDevices.H200)
+                .getFirst()
+                .explain())
+        .contains(
+            "  matmul_f16_persistent_128x256x4_nt_f16: rows are aligned to 8 bytes; the tensor"
+                + " memory accelerator requires 16");
+  }
+
+  @Test
+  void partsOfARowAreStoredInPairs() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new PersistentTile(128, 192, 4, 1))
+        .withMessage(
+            "a persistent tile has a multiple of 128 rows and 128 or 256 columns, got 128x192");
   }
 }
