@@ -43,7 +43,9 @@ public record Cluster(KernelBuilder k, int blocks) {
     barrier(".relaxed");
   }
 
-  /** Waits for all threads of the cluster; their earlier writes to memory are visible afterwards. */
+  /**
+   * Waits for all threads of the cluster; their earlier writes to memory are visible afterwards.
+   */
   public void barrier() {
     barrier("");
   }

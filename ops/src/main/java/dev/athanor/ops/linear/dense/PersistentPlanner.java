@@ -31,13 +31,20 @@ record PersistentPlanner(
 
   private static final List<PersistentTile> TILES =
       List.of(
+          new PersistentTile(256, 192, 3, 2),
           new PersistentTile(128, 256, 4, 2),
           new PersistentTile(128, 256, 4, 1),
+          new PersistentTile(128, 192, 4, 2),
+          new PersistentTile(128, 192, 4, 1),
           new PersistentTile(128, 128, 6, 2),
-          new PersistentTile(128, 128, 6, 1));
+          new PersistentTile(128, 128, 6, 1),
+          new PersistentTile(128, 64, 8, 1));
 
   /** Bytes to which addresses and rows are aligned. */
   private static final int ALIGNMENT = 16;
+
+  /** Elements of a tile of integers, whose conversion needs registers beside the sums. */
+  private static final int MOST_INTEGERS = 128 * 256;
 
   /** Registers of a thread before roles divide them. */
   private static final int REGISTERS = 168;
@@ -74,6 +81,14 @@ record PersistentPlanner(
       return Optional.of(
           "rows are aligned to %d bytes; the tensor memory accelerator requires %d"
               .formatted(Math.min(access, Long.lowestOneBit(rowOfC)), ALIGNMENT));
+    }
+    if (tile.m() * tile.n() > MOST_INTEGERS && problem.dtype() == DType.I8) {
+      return Optional.of("too few registers to scale integer sums");
+    }
+    int panels = tile.n() / PersistentTile.PANEL;
+    if (!tiles.b().transposed() && panels % tile.cluster() != 0) {
+      return Optional.of(
+          "%d blocks of a cluster cannot share %d panels of b".formatted(tile.cluster(), panels));
     }
     if (problem.m() <= tile.m() / 2 * tile.cluster() || problem.n() <= tile.n() / 2) {
       return Optional.of("smaller tiles waste less of each block");
@@ -136,13 +151,14 @@ record PersistentPlanner(
     // of b, a block of a cluster copies a share
     double rows = tile.m() + (double) tile.n() / tile.cluster();
     double stored = area * problem.outDType().bytes();
-    // operands are read from shared memory, those of b by each of both warpgroups
-    double read = machine.sharedCycles((2.0 * tile.m() + 3.0 * tile.n()) * SharedTile.ASYNC_ROW);
+    // a stage is written once; each 64 rows read all columns
+    double copied = 2.0 * tile.m() + tile.n() * (1 + tile.m() / 64.0);
+    double moved = machine.sharedCycles(copied * SharedTile.ASYNC_ROW);
     return new BlockWork(
         tile.threads(),
         REGISTERS,
         tile.sharedBytes(),
-        stages * Math.max(multiplied, read) + rounds * machine.sharedCycles(2 * stored),
+        stages * Math.max(multiplied, moved) + rounds * machine.sharedCycles(2 * stored),
         machine.latency(),
         stages * rows * SharedTile.ASYNC_ROW + rounds * stored,
         (tile.stages() - 1) * rows * SharedTile.ASYNC_ROW);

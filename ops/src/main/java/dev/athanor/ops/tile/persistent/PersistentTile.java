@@ -8,7 +8,7 @@ import dev.athanor.engine.author.WarpRole;
  * The tile of c that a block computes at a time.
  *
  * @param m rows, a multiple of 128
- * @param n columns, 128 or 256
+ * @param n columns, a multiple of 64 up to 256
  * @param stages in shared memory
  * @param cluster blocks of a cluster, whose tiles are below each other and share columns of b
  */
@@ -16,6 +16,12 @@ public record PersistentTile(int m, int n, int stages, int cluster) {
 
   /** Rows that an instruction multiplies. */
   static final int ROWS = 64;
+
+  /** Columns in 128 bytes if elements have 16 bits. */
+  public static final int PANEL = 64;
+
+  /** Columns that an instruction multiplies at most. */
+  private static final int MOST_COLUMNS = 256;
 
   /** Warpgroups that multiply. */
   static final int GROUPS = 2;
@@ -27,11 +33,10 @@ public record PersistentTile(int m, int n, int stages, int cluster) {
   static final int PART_BYTES = ROWS * SharedTile.ASYNC_ROW;
 
   public PersistentTile {
-    // each warpgroup stores its columns in a multiple of PARTS parts
-    if (m % (GROUPS * ROWS) != 0 || (n != 128 && n != 256)) {
+    if (m % (GROUPS * ROWS) != 0 || n % PANEL != 0 || n > MOST_COLUMNS) {
       throw new IllegalArgumentException(
-          "a persistent tile has a multiple of %d rows and 128 or 256 columns, got %dx%d"
-              .formatted(GROUPS * ROWS, m, n));
+          "a persistent tile has a multiple of %d rows and a multiple of %d columns up to %d, got %dx%d"
+              .formatted(GROUPS * ROWS, PANEL, MOST_COLUMNS, m, n));
     }
   }
 

@@ -49,11 +49,14 @@ record TileStore(
     for (int half = 0; half < 2; half++) {
       rows.add(epilogue.row(place.row().plus(row).plus(8 * half), m));
     }
+    int count = sums.size() / fragments;
+    // with an odd number of parts, the last one and the first one of the next tile are in one place
+    int pending = count % PersistentTile.PARTS == 0 ? PersistentTile.PARTS - 1 : 0;
     for (int first = 0; first < sums.size(); first += fragments) {
       int firstOfPart = first;
       int offset = first / fragments % PersistentTile.PARTS * PersistentTile.PART_BYTES;
       var part = parts.at(k.integer(offset), out, PersistentTile.ROWS, columns);
-      k.when(isFirst(), () -> k.awaitBulkReads(PersistentTile.PARTS - 1));
+      k.when(isFirst(), () -> k.awaitBulkReads(pending));
       barrier();
       for (int i = 0; i < fragments; i += 2) {
         int from = first + i;

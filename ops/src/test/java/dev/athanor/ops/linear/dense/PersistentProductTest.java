@@ -201,10 +201,11 @@ class PersistentProductTest {
   }
 
   @Test
-  void partsOfARowAreStoredInPairs() {
+  void tilesHaveWholePanels() {
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> new PersistentTile(128, 192, 4, 1))
+        .isThrownBy(() -> new PersistentTile(128, 160, 4, 1))
         .withMessage(
-            "a persistent tile has a multiple of 128 rows and 128 or 256 columns, got 128x192");
+            "a persistent tile has a multiple of 128 rows and a multiple of 64 columns up to 256, got"
+                + " 128x160");
   }
 }
