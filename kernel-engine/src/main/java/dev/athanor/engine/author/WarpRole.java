@@ -52,8 +52,13 @@ public record WarpRole(int groups, int registers, Consumer<Int> body) {
     int registers = roles.stream().mapToInt(role -> role.groups * role.registers).sum();
     if (groups * GROUP != threads || registers > entry * groups) {
       throw new IllegalArgumentException(
-          "%s: roles need %d threads and %d registers per lane of all warpgroups; the block has %d threads and %d registers"
-              .formatted(BodyEmitter.here(), groups * GROUP, registers, threads, entry * groups));
+          "%s: roles have %d warpgroups and %d registers; the block has %d warpgroups and %d registers for a lane of each"
+              .formatted(
+                  BodyEmitter.here(),
+                  groups,
+                  registers,
+                  threads / GROUP,
+                  entry * (threads / GROUP)));
     }
     // the same in all lanes, so that the assembler knows it for the warp
     var group = k.thread().div(GROUP).value().fromLane(k.integer(0)).integer();

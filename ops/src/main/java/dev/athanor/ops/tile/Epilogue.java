@@ -79,6 +79,12 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     return out == DType.F64 ? Type.F64 : Type.F32;
   }
 
+  /** Returns {@link EpilogueFunction#isLong} of this epilogue. */
+  public boolean isLong() {
+    return scale == Scale.ROWS_AND_COLUMNS
+        || (activation != Activation.NONE && activation != Activation.RELU);
+  }
+
   /** Returns the suffix of a kernel's name, such as {@code _f32_scales2_bias_relu}. */
   public String name() {
     return "_" + out.text() + ending();
@@ -171,8 +177,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
 
     @Override
     public boolean isLong() {
-      return epilogue.scale == Scale.ROWS_AND_COLUMNS
-          || (epilogue.activation != Activation.NONE && epilogue.activation != Activation.RELU);
+      return epilogue.isLong();
     }
 
     /** Loads the factor and bias of a column; zeros beyond the last of {@code n}. */

@@ -47,15 +47,24 @@ final class NaturalLoops {
 
   /**
    * Returns the blocks of each loop that has no other loop in it, in the order of their headers.
+   * Loops that only wait for an mbarrier or for registers are left out.
    */
   static List<BitSet> innermost(FlowGraph graph) {
     var loops = new NaturalLoops(graph).byHeader();
+    loops.values().removeIf(loop -> isWait(graph, loop));
     return loops.entrySet().stream()
         .filter(loop ->
             loops.keySet().stream()
                 .noneMatch(other -> !other.equals(loop.getKey()) && loop.getValue().get(other)))
         .map(Map.Entry::getValue)
         .toList();
+  }
+
+  private static boolean isWait(FlowGraph graph, BitSet loop) {
+    return loop.cardinality() == 1
+        && graph.blocks().get(loop.nextSetBit(0)).instructions().stream()
+            .mapToInt(SassInstruction::operation)
+            .anyMatch(each -> each == Opcode.SYNCS || each == Opcode.USETMAXREG);
   }
 
   private List<Integer> successors(int block) {

@@ -18,6 +18,12 @@ final class Opcode {
   static final int BRXU = 0x158;
   static final int KILL = 0x15b;
 
+  /** An operation on an mbarrier. */
+  static final int SYNCS = 0x1a7;
+
+  /** {@code setmaxnreg}. */
+  static final int USETMAXREG = 0x1c8;
+
   /** The whole opcode of the instruction that pads code. */
   static final int NOP = 0x918;
 

@@ -15,6 +15,11 @@ public record SassInstruction(
   /** Bytes of an instruction. */
   public static final int BYTES = 16;
 
+  /** Returns the operation, the low 9 bits of the opcode. */
+  int operation() {
+    return opcode & 0x1ff;
+  }
+
   /** Where execution continues after an instruction. */
   public sealed interface Flow {}
 

@@ -80,6 +80,13 @@ class MachineCodeTest {
   }
 
   @Test
+  void waitingForAnMbarrierIsNoLoop() {
+    var loops = kernel(SassKernels.waiting(), "sm_90").loops();
+    assertThat(loops).hasSize(1);
+    assertThat(loops.getFirst().instructions().of(STG)).isEqualTo(1);
+  }
+
+  @Test
   void theTrapBehindTheCodeIsNoLoop() {
     var straight = kernel(SassKernels.straight(), "sm_80");
     assertThat(straight.loops()).isEmpty();

@@ -68,6 +68,24 @@ final class SassKernels {
             .formatted(copies));
   }
 
+  /** A loop of a store that waits for an mbarrier in each turn. */
+  static String waiting() {
+    return module(
+        "waiting",
+        ".shared .align 8 .b8 bar[8];",
+        """
+        again:
+        .pragma "nounroll";
+        wait:
+        mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0;
+        @!%p1 bra wait;
+        st.volatile.global.u32 [%rd1], %r0;
+        sub.u32 %r0, %r0, 1;
+        setp.ne.u32 %p0, %r0, 0;
+        @%p0 bra again;
+        """);
+  }
+
   /** A loop in a loop; the inner one has a branch that skips 20 stores and a barrier. */
   static String nested() {
     var stores =

@@ -43,8 +43,8 @@ record PersistentPlanner(
   /** Bytes to which addresses and rows are aligned. */
   private static final int ALIGNMENT = 16;
 
-  /** Elements of a tile of integers, whose conversion needs registers beside the sums. */
-  private static final int MOST_INTEGERS = 128 * 256;
+  /** Elements of a tile whose epilogue may need many registers beside the sums. */
+  private static final int MOST_FINISHED = 128 * 256;
 
   /** Registers of a thread before roles divide them. */
   private static final int REGISTERS = 168;
@@ -82,8 +82,9 @@ record PersistentPlanner(
           "rows are aligned to %d bytes; the tensor memory accelerator requires %d"
               .formatted(Math.min(access, Long.lowestOneBit(rowOfC)), ALIGNMENT));
     }
-    if (tile.m() * tile.n() > MOST_INTEGERS && problem.dtype() == DType.I8) {
-      return Optional.of("too few registers to scale integer sums");
+    boolean isLong = problem.epilogue().isLong() || problem.dtype() == DType.I8;
+    if (isLong && tile.m() * tile.n() > MOST_FINISHED) {
+      return Optional.of("too few registers to finish the sums");
     }
     int panels = tile.n() / PersistentTile.PANEL;
     if (!tiles.b().transposed() && panels % tile.cluster() != 0) {

@@ -145,7 +145,6 @@ public record PersistentProduct(PersistentTile tile, Operand a, Operand b) {
       case F16 -> Element.F16;
       case BF16 -> Element.BF16;
       case I8 -> Element.U8;
-      case I32 -> Element.S32;
       default ->
           throw new IllegalArgumentException("unsupported dtype of a tensor: " + dtype.text());
     };

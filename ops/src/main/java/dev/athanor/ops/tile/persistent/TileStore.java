@@ -4,6 +4,7 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Predicate;
+import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.TensorParameter;
 import dev.athanor.engine.author.Value;
@@ -13,6 +14,7 @@ import dev.athanor.ops.tile.EpilogueFunction;
 import dev.athanor.ops.tile.TileScheduler.Tile;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * Finishes the sums of a warpgroup and stores them to c. Parts of {@value PersistentTile#ROWS} rows
@@ -22,7 +24,7 @@ import java.util.List;
  * @param parts shared memory of the warpgroup
  * @param group index of the warpgroup among those that multiply
  * @param c a tensor of columns, rows and matrices
- * @param out type of its elements
+ * @param out type of its elements: f32 or 16 bits
  */
 record TileStore(
     KernelBuilder k, SharedTile parts, Int group, TensorParameter c, Type out, Int m, Int n) {
@@ -58,20 +60,26 @@ record TileStore(
       var part = parts.at(k.integer(offset), out, PersistentTile.ROWS, columns);
       k.when(isFirst(), () -> k.awaitBulkReads(pending));
       barrier();
-      for (int i = 0; i < fragments; i += 2) {
-        int from = first + i;
+      for (int i = 0; i < fragments / 2; i++) {
+        // of words, two fragments whose chunks have no bank in common
+        int one = out.bytes() == 2 ? 2 * i : i;
+        int other = out.bytes() == 2 ? one + 1 : one + fragments / 2;
         Runnable finish =
             () -> {
               var pairs = new ArrayList<List<Value>>();
-              for (int each = from; each < from + 2; each++) {
-                var at = place.column().plus(each * COLUMNS);
-                pairs.addAll(finish(sums.get(each), at, rows, epilogue));
+              for (int each : List.of(one, other)) {
+                var at = place.column().plus((firstOfPart + each) * COLUMNS);
+                pairs.addAll(finish(sums.get(firstOfPart + each), at, rows, epilogue));
               }
-              write(part, row, (from % fragments) * COLUMNS, pairs);
+              if (out.bytes() == 2) {
+                writeHalves(part, row, one * COLUMNS, pairs);
+              } else {
+                writeWords(part, row, one * COLUMNS, other * COLUMNS, pairs);
+              }
             };
         if (epilogue.isLong()) {
           // without a branch, the compiler finishes all columns side by side, and registers spill
-          k.when(place.column().plus(from * COLUMNS).lt(n), finish);
+          k.when(place.column().plus((first + one) * COLUMNS).lt(n), finish);
         } else {
           finish.run();
         }
@@ -106,20 +114,39 @@ record TileStore(
     return pairs;
   }
 
-  /** Writes 16 columns: of each 8, the pairs of the upper rows, then those of the lower rows. */
-  private void write(SharedTile part, Int row, int column, List<List<Value>> pairs) {
+  /**
+   * Writes 16 columns.
+   *
+   * @param pairs of each 8 columns, those of the upper rows, then those of the lower rows
+   */
+  private void writeHalves(SharedTile part, Int row, int column, List<List<Value>> pairs) {
     var lane = k.lane();
-    if (out.bytes() == 2) {
-      var rowOfMatrix = row.minus(lane.div(LANES)).plus(lane.rem(16));
-      part.storeMatrices(
-          rowOfMatrix,
-          lane.div(16).times(COLUMNS).plus(column),
-          pairs.stream().map(pair -> k.pack(pair.get(0), pair.get(1))).toList());
-      return;
-    }
-    for (int i = 0; i < pairs.size(); i++) {
-      var own = lane.rem(LANES).times(2).plus(column + i / 2 * COLUMNS);
-      part.store(row.plus(8 * (i % 2)), own, pairs.get(i));
+    part.storeMatrices(
+        row.minus(lane.div(LANES)).plus(lane.rem(16)),
+        lane.div(16).times(COLUMNS).plus(column),
+        pairs.stream().map(pair -> k.pack(pair.get(0), pair.get(1))).toList());
+  }
+
+  /**
+   * Writes 8 columns from each of two on. The lanes of even rows begin with the first 8, those of
+   * odd rows with the others: the swizzle stores eight columns of two adjacent rows in the same
+   * banks.
+   *
+   * @param pairs as above
+   */
+  private void writeWords(SharedTile part, Int row, int one, int other, List<List<Value>> pairs) {
+    var isOdd = row.rem(2).eq(1);
+    for (int half = 0; half < 2; half++) {
+      var ofOne = pairs.get(half);
+      var ofOther = pairs.get(2 + half);
+      for (var second : List.of(isOdd, isOdd.not())) {
+        var column = k.integer(other).where(second, k.integer(one));
+        var values =
+            IntStream.range(0, 2)
+                .mapToObj(i -> ((Real) ofOther.get(i)).where(second, (Real) ofOne.get(i)))
+                .toList();
+        part.store(row.plus(8 * half), k.lane().rem(LANES).times(2).plus(column), values);
+      }
     }
   }
 
