@@ -1,11 +1,11 @@
 package dev.athanor.engine.layout;
 
-import dev.athanor.engine.layout.Fragment.Coordinate;
+import static dev.athanor.engine.layout.Axis.COLUMN;
+import static dev.athanor.engine.layout.Axis.ELEMENT;
+import static dev.athanor.engine.layout.Axis.LANE;
+import static dev.athanor.engine.layout.Axis.ROW;
 
-/**
- * The fragments of the warp-level matrix instructions (PTX ISA 9.7.14.5). Lane {@code l} is thread
- * {@code l % 4} of group {@code l / 4}.
- */
+/** The fragments of the warp-level matrix instructions (PTX ISA 9.7.14.5). */
 public final class Fragments {
 
   /** A of {@code mma.m16n8k16} with 16-bit elements: 8 per lane, two per register. */
@@ -18,13 +18,10 @@ public final class Fragments {
   public static final Fragment C_16X8 = c(16);
 
   /** One 8x8 matrix of {@code ldmatrix} with 16-bit elements: 2 per lane, in one register. */
-  public static final Fragment MATRIX_8X8 =
-      new Fragment("8x8", 8, 8, 2, (lane, i) -> new Coordinate(lane / 4, lane % 4 * 2 + i));
+  public static final Fragment MATRIX_8X8 = new Fragment("8x8", c(8).layout());
 
   /** One 8x8 matrix of {@code ldmatrix.trans}. */
-  public static final Fragment MATRIX_8X8_TRANSPOSED =
-      new Fragment(
-          "8x8 transposed", 8, 8, 2, (lane, i) -> new Coordinate(lane % 4 * 2 + i, lane / 4));
+  public static final Fragment MATRIX_8X8_TRANSPOSED = transposed(MATRIX_8X8);
 
   /**
    * Returns A of {@code mma}: a register holds adjacent elements of a row, the four lanes of a
@@ -35,17 +32,14 @@ public final class Fragments {
    * @param bits width of an element, at most 64
    */
   public static Fragment a(int rows, int columns, int bits) {
-    int packed = packed(bits);
-    int high = rows / 8;
+    int packed = Math.max(1, 32 / bits);
     return new Fragment(
         "A %dx%d".formatted(rows, columns),
-        rows,
-        columns,
-        rows * columns / Fragment.LANES,
-        (lane, i) ->
-            new Coordinate(
-                lane / 4 + 8 * (i / packed % high),
-                packed * (lane % 4 + 4 * (i / packed / high)) + i % packed));
+        LinearLayout.of(ELEMENT, COLUMN, packed)
+            .times(LANE, COLUMN, 4)
+            .times(LANE, ROW, 8)
+            .times(ELEMENT, ROW, rows / 8)
+            .times(ELEMENT, COLUMN, columns / (4 * packed)));
   }
 
   /**
@@ -56,13 +50,7 @@ public final class Fragments {
    * @param bits width of an element, at most 64
    */
   public static Fragment b(int rows, int bits) {
-    int packed = packed(bits);
-    return new Fragment(
-        "B %dx8".formatted(rows),
-        rows,
-        8,
-        rows / 4,
-        (lane, i) -> new Coordinate(packed * (lane % 4 + 4 * (i / packed)) + i % packed, lane / 4));
+    return new Fragment("B %dx8".formatted(rows), a(8, rows, bits).layout().transposed());
   }
 
   /**
@@ -71,12 +59,7 @@ public final class Fragments {
    * @param rows 8 or 16
    */
   public static Fragment c(int rows) {
-    return new Fragment(
-        "C %dx8".formatted(rows),
-        rows,
-        8,
-        rows / 4,
-        (lane, i) -> new Coordinate(lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2));
+    return new Fragment("C %dx8".formatted(rows), a(rows, 8, 16).layout());
   }
 
   /**
@@ -86,13 +69,7 @@ public final class Fragments {
    * @param columns a multiple of 8
    */
   public static Fragment wide(int columns) {
-    return new Fragment(
-        "D 16x%d".formatted(columns),
-        16,
-        columns,
-        columns / 2,
-        (lane, i) ->
-            new Coordinate(lane / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + lane % 4 * 2 + i % 2));
+    return new Fragment("D 16x%d".formatted(columns), tiled(c(16), 16, columns).layout());
   }
 
   /**
@@ -100,37 +77,16 @@ public final class Fragments {
    * the tile to its right.
    */
   public static Fragment tiled(Fragment tile, int rows, int columns) {
-    int across = columns / tile.columns();
     return new Fragment(
         "%dx%d of %s".formatted(rows, columns, tile.name()),
-        rows,
-        columns,
-        rows * columns / Fragment.LANES,
-        (lane, i) -> {
-          int number = i / tile.elements();
-          var at = tile.mapping().at(lane, i % tile.elements());
-          return new Coordinate(
-              at.row() + number / across * tile.rows(),
-              at.column() + number % across * tile.columns());
-        });
+        tile.layout()
+            .times(ELEMENT, COLUMN, columns / tile.columns())
+            .times(ELEMENT, ROW, rows / tile.rows()));
   }
 
   /** Returns the transposed matrix: each lane holds the elements with rows and columns swapped. */
   public static Fragment transposed(Fragment of) {
-    return new Fragment(
-        of.name() + " transposed",
-        of.columns(),
-        of.rows(),
-        of.elements(),
-        (lane, i) -> {
-          var at = of.mapping().at(lane, i);
-          return new Coordinate(at.column(), at.row());
-        });
-  }
-
-  /** Returns the elements per register; a 64-bit element has its own. */
-  private static int packed(int bits) {
-    return Math.max(1, 32 / bits);
+    return new Fragment(of.name() + " transposed", of.layout().transposed());
   }
 
   private Fragments() {}

@@ -90,17 +90,17 @@ class MatrixSamplesTest {
     var rowsOfB = new int[32][8];
     for (int lane = 0; lane < 32; lane++) {
       for (int i = 0; i < 16; i++) {
-        var at = Fragments.a(16, 32, 8).mapping().at(lane, i);
+        var at = Fragments.a(16, 32, 8).at(lane, i);
         rowsOfA[at.row()][at.column()] = a[16 * lane + i];
       }
       for (int i = 0; i < 8; i++) {
-        var at = Fragments.b(32, 8).mapping().at(lane, i);
+        var at = Fragments.b(32, 8).at(lane, i);
         rowsOfB[at.row()][at.column()] = b[8 * lane + i];
       }
     }
     for (int lane = 0; lane < 32; lane++) {
       for (int i = 0; i < 4; i++) {
-        var at = Fragments.c(16).mapping().at(lane, i);
+        var at = Fragments.c(16).at(lane, i);
         int sum = 0;
         for (int k = 0; k < 32; k++) {
           sum += rowsOfA[at.row()][k] * rowsOfB[k][at.column()];

@@ -67,7 +67,7 @@ class WarpgroupLoopsTest {
 
   /** Returns the position of an element in a tile of 64 rows, of which each warp has 16. */
   private static Fragment.Coordinate place(Fragment fragment, int thread, int element) {
-    var at = fragment.mapping().at(thread % 32, element);
+    var at = fragment.at(thread % 32, element);
     return new Fragment.Coordinate(at.row() + 16 * (thread % 128 / 32), at.column());
   }
 

@@ -165,7 +165,7 @@ class WarpsTest {
     var words = new int[16 * fragment.elements()];
     for (int lane = 0; lane < 32; lane++) {
       for (int i = 0; i < fragment.elements(); i++) {
-        var at = fragment.mapping().at(lane, i);
+        var at = fragment.at(lane, i);
         int bits = matrix[at.row() * fragment.columns() + at.column()] & 0xFFFF;
         words[32 * (i / 2) + lane] |= bits << (16 * (i % 2));
       }
@@ -201,7 +201,7 @@ class WarpsTest {
     var matrix = new float[16 * 8];
     for (int lane = 0; lane < 32; lane++) {
       for (int i = 0; i < 4; i++) {
-        var at = Fragments.C_16X8.mapping().at(lane, i);
+        var at = Fragments.C_16X8.at(lane, i);
         matrix[8 * at.row() + at.column()] = Float.intBitsToFloat(words[32 * i + lane]);
       }
     }

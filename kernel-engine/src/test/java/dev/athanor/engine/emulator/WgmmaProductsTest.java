@@ -155,13 +155,13 @@ class WgmmaProductsTest {
     var old = new int[64][c.n];
     for (int thread = 0; thread < 128; thread++) {
       for (int i = 0; i < fragmentA.elements(); i++) {
-        var at = fragmentA.mapping().at(thread % 32, i);
+        var at = fragmentA.at(thread % 32, i);
         int per = 32 / c.bits();
         int value = a[16 * (thread / 32) + at.row()][at.column()];
         registers[thread][i / per] |= value << (c.bits() * (i % per));
       }
       for (int i = 0; i < fragmentD.elements(); i++) {
-        var at = fragmentD.mapping().at(thread % 32, i);
+        var at = fragmentD.at(thread % 32, i);
         int value = sum(random, c.type(0));
         old[16 * (thread / 32) + at.row()][at.column()] = value;
         int per = fragmentD.elements() / c.registers();
@@ -172,7 +172,7 @@ class WgmmaProductsTest {
       var found = run(c, timing, shared, registers, sums, left, right);
       for (int thread = 0; thread < 128; thread++) {
         for (int i = 0; i < fragmentD.elements(); i++) {
-          var at = fragmentD.mapping().at(thread % 32, i);
+          var at = fragmentD.at(thread % 32, i);
           int row = 16 * (thread / 32) + at.row();
           int per = fragmentD.elements() / c.registers();
           int word = found[thread * c.registers() + i / per];

@@ -21,6 +21,9 @@ class FragmentTest {
           Fragments.a(16, 256, 1),
           Fragments.b(64, 4),
           Fragments.c(8),
+          Fragments.wide(8),
+          Fragments.wide(24),
+          Fragments.wide(256),
           Fragments.tiled(Fragments.a(16, 16, 16), 32, 16),
           Fragments.transposed(Fragments.tiled(Fragments.c(16), 32, 8)),
           Fragments.MATRIX_8X8,
@@ -37,15 +40,15 @@ class FragmentTest {
   /** Positions in the manual's figures (PTX ISA 9.7.14.5.8, m16n8k16). */
   @Test
   void elementsMatchTheManualsFigures() {
-    assertThat(Fragments.A_16X16.mapping().at(0, 0)).isEqualTo(new Coordinate(0, 0));
-    assertThat(Fragments.A_16X16.mapping().at(0, 2)).isEqualTo(new Coordinate(8, 0));
-    assertThat(Fragments.A_16X16.mapping().at(0, 4)).isEqualTo(new Coordinate(0, 8));
-    assertThat(Fragments.A_16X16.mapping().at(31, 7)).isEqualTo(new Coordinate(15, 15));
-    assertThat(Fragments.B_16X8.mapping().at(4, 0)).isEqualTo(new Coordinate(0, 1));
-    assertThat(Fragments.B_16X8.mapping().at(1, 3)).isEqualTo(new Coordinate(11, 0));
-    assertThat(Fragments.C_16X8.mapping().at(5, 3)).isEqualTo(new Coordinate(9, 3));
-    assertThat(Fragments.MATRIX_8X8.mapping().at(5, 1)).isEqualTo(new Coordinate(1, 3));
-    assertThat(Fragments.MATRIX_8X8_TRANSPOSED.mapping().at(5, 1)).isEqualTo(new Coordinate(3, 1));
+    assertThat(Fragments.A_16X16.at(0, 0)).isEqualTo(new Coordinate(0, 0));
+    assertThat(Fragments.A_16X16.at(0, 2)).isEqualTo(new Coordinate(8, 0));
+    assertThat(Fragments.A_16X16.at(0, 4)).isEqualTo(new Coordinate(0, 8));
+    assertThat(Fragments.A_16X16.at(31, 7)).isEqualTo(new Coordinate(15, 15));
+    assertThat(Fragments.B_16X8.at(4, 0)).isEqualTo(new Coordinate(0, 1));
+    assertThat(Fragments.B_16X8.at(1, 3)).isEqualTo(new Coordinate(11, 0));
+    assertThat(Fragments.C_16X8.at(5, 3)).isEqualTo(new Coordinate(9, 3));
+    assertThat(Fragments.MATRIX_8X8.at(5, 1)).isEqualTo(new Coordinate(1, 3));
+    assertThat(Fragments.MATRIX_8X8_TRANSPOSED.at(5, 1)).isEqualTo(new Coordinate(3, 1));
   }
 
   /**
@@ -119,20 +122,30 @@ class FragmentTest {
   private static void is(Fragment fragment, Formula formula) {
     for (int lane = 0; lane < Fragment.LANES; lane++) {
       for (int i = 0; i < fragment.elements(); i++) {
-        assertThat(fragment.mapping().at(lane, i))
+        assertThat(fragment.at(lane, i))
             .as("%s, element %d of lane %d", fragment.name(), i, lane)
             .isEqualTo(formula.at(lane >> 2, lane % 4, i));
       }
     }
   }
 
+  /** D of {@code wgmma} (section 9.7.15.5.1), whose columns are any multiple of 8. */
+  @Test
+  void elementsOfWideFragmentsMatchTheManualsFormulas() {
+    for (int columns = 8; columns <= 256; columns += 8) {
+      is(
+          Fragments.wide(columns),
+          (g, t, i) -> new Coordinate(g + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * t + i % 2));
+    }
+  }
+
   @Test
   void tilesFollowEachOtherAlongRows() {
     var tiled = Fragments.tiled(Fragments.c(16), 32, 16);
-    assertThat(tiled.mapping().at(5, 3)).isEqualTo(new Coordinate(9, 3));
-    assertThat(tiled.mapping().at(5, 7)).isEqualTo(new Coordinate(9, 11));
-    assertThat(tiled.mapping().at(5, 11)).isEqualTo(new Coordinate(25, 3));
-    assertThat(Fragments.transposed(tiled).mapping().at(5, 7)).isEqualTo(new Coordinate(11, 9));
+    assertThat(tiled.at(5, 3)).isEqualTo(new Coordinate(9, 3));
+    assertThat(tiled.at(5, 7)).isEqualTo(new Coordinate(9, 11));
+    assertThat(tiled.at(5, 11)).isEqualTo(new Coordinate(25, 3));
+    assertThat(Fragments.transposed(tiled).at(5, 7)).isEqualTo(new Coordinate(11, 9));
   }
 
   /** ldmatrix.x4 delivers A as its four 8x8 quadrants, in the order of the fragment's registers. */
@@ -141,8 +154,8 @@ class FragmentTest {
     for (int lane = 0; lane < Fragment.LANES; lane++) {
       for (int register = 0; register < 4; register++) {
         for (int half = 0; half < 2; half++) {
-          var inMatrix = Fragments.MATRIX_8X8.mapping().at(lane, half);
-          assertThat(Fragments.A_16X16.mapping().at(lane, 2 * register + half))
+          var inMatrix = Fragments.MATRIX_8X8.at(lane, half);
+          assertThat(Fragments.A_16X16.at(lane, 2 * register + half))
               .isEqualTo(
                   new Coordinate(
                       inMatrix.row() + 8 * (register % 2), inMatrix.column() + 8 * (register / 2)));
@@ -153,12 +166,15 @@ class FragmentTest {
 
   @Test
   void rejectsNonBijections() {
-    assertThatThrownBy(() -> new Fragment("bad", 8, 8, 2, (_, i) -> new Coordinate(0, i)))
-        .hasMessage("bad: Coordinate[row=0, column=0] is held twice, again by element 0 of lane 1");
-    assertThatThrownBy(() -> new Fragment("bad", 8, 8, 2, (_, _) -> new Coordinate(8, 0)))
-        .hasMessage("bad: element 0 of lane 0 is at Coordinate[row=8, column=0], outside 8x8");
-    assertThatThrownBy(() -> new Fragment("bad", 8, 9, 2, (_, _) -> new Coordinate(0, 0)))
-        .hasMessage("bad has 72 elements but 32 lanes hold 2 each");
+    var lanes = Dimensions.of(Axis.ELEMENT, 2).and(Axis.LANE, 32);
+    var matrix = Dimensions.of(Axis.COLUMN, 8).and(Axis.ROW, 8);
+    var layout = new LinearLayout(lanes, matrix, List.of(1, 1, 2, 4, 8, 16));
+    assertThatThrownBy(() -> new Fragment("bad", layout))
+        .hasMessage(
+            "bad is not a bijection: ELEMENT 1, LANE 1 has the same image as ELEMENT 0, LANE 0");
+    assertThatThrownBy(
+            () -> new Fragment("bad", Fragments.c(8).layout().times(Axis.LANE, Axis.ROW, 2)))
+        .hasMessage("bad is distributed over 64 lanes; a warp has 32");
   }
 
   @Test

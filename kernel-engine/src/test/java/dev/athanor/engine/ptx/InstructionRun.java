@@ -143,7 +143,7 @@ public final class InstructionRun {
     int bits = type.bits();
     for (int lane = 0; lane < Fragment.LANES; lane++) {
       for (int i = 0; i < fragment.elements(); i++) {
-        var at = fragment.mapping().at(lane, i);
+        var at = fragment.at(lane, i);
         long element = matrix[at.row()][at.column()];
         int row = first + i * bits / 32;
         if (bits == 64) {
@@ -160,7 +160,7 @@ public final class InstructionRun {
     int bits = type.bits();
     for (int lane = 0; lane < Fragment.LANES; lane++) {
       for (int i = 0; i < fragment.elements(); i++) {
-        var at = fragment.mapping().at(lane, i);
+        var at = fragment.at(lane, i);
         int row = i * bits / 32;
         d[at.row()][at.column()] =
             switch (bits) {

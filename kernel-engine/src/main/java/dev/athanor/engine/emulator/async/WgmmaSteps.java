@@ -185,13 +185,14 @@ public final class WgmmaSteps {
     /** Reads A from registers, of which each warp has 16 rows. */
     private void read(WarpGroup group, int[] a) {
       var tile = new RegisterTile(Fragments.a(ROWS, shape.k(), bits), bits, left.registers.size());
+      int[] places = tile.indices();
+      int per = tile.elementsPerRegister();
       for (int thread = 0; thread < WarpGroup.THREADS; thread++) {
         for (int register = 0; register < tile.registers(); register++) {
           int word = (int) left.registers.get(register).bits(Warps.thread(group.first(), thread));
-          for (int i = 0; i < tile.elementsPerRegister(); i++) {
-            var place = tile.coordinate(register, Warps.laneOf(thread), i);
-            a[(ROWS * Warps.warpOf(thread) + place.row()) * shape.k() + place.column()] =
-                word >>> (bits * i);
+          for (int i = 0; i < per; i++) {
+            int held = (Warps.SIZE * register + Warps.laneOf(thread)) * per + i;
+            a[ROWS * Warps.warpOf(thread) * shape.k() + places[held]] = word >>> (bits * i);
           }
         }
       }

@@ -56,7 +56,7 @@ public final class MatrixSteps {
       this.touch =
           new MemoryRequest(instruction, load ? MemoryRequest.Kind.LOAD : MemoryRequest.Kind.STORE);
       for (int i = 0; i < rows.length; i++) {
-        var place = fragment.mapping().at(i / 2, i % 2);
+        var place = fragment.at(i / 2, i % 2);
         rows[i] = place.row();
         bytes[i] = 2 * place.column();
       }
@@ -153,6 +153,7 @@ public final class MatrixSteps {
     private final List<Lanes> registers;
     private final boolean load;
     private final RegisterTile tile;
+    private final int[] indices;
     private final boolean byRows;
     private final int[][] words;
     private final MemoryRequest touch;
@@ -177,6 +178,7 @@ public final class MatrixSteps {
       var role = load && modifiers.has("a") ? Role.A : load && modifiers.has("b") ? Role.B : Role.C;
       this.tile =
           RegisterTile.wmma(role, MatrixShape.of(modifiers), modifiers.type().orElse(Type.B32));
+      this.indices = tile.indices();
       this.byRows = modifiers.find(Layout.class).orElse(Layout.ROW) == Layout.ROW;
       this.words = WarpSteps.words(registers);
       this.touch =
@@ -330,8 +332,11 @@ public final class MatrixSteps {
 
     /** Returns the number of elements between the first element of the matrix and this one. */
     private long index(int register, int lane, int element, long stride) {
-      var place = tile.coordinate(register, lane, element);
-      return byRows ? place.row() * stride + place.column() : place.column() * stride + place.row();
+      int held = (Warps.SIZE * register + lane) * tile.elementsPerRegister() + element;
+      int index = indices[held % indices.length];
+      int row = index / tile.fragment().columns();
+      int column = index % tile.fragment().columns();
+      return byRows ? row * stride + column : column * stride + row;
     }
 
     private static int get(MemorySegment memory, long at, int bits) {

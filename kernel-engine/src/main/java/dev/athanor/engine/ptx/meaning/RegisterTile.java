@@ -1,9 +1,11 @@
 package dev.athanor.engine.ptx.meaning;
 
+import dev.athanor.engine.layout.Axis;
 import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Type;
+import java.util.List;
 
 /**
  * The registers in which a warp holds a matrix.
@@ -87,23 +89,15 @@ public record RegisterTile(Fragment fragment, int bits, int registers) {
     return registers * Math.max(1, bits / 32);
   }
 
-  /** Returns the position of an element in the matrix. */
-  public Fragment.Coordinate coordinate(int register, int lane, int element) {
-    return fragment
-        .mapping()
-        .at(lane, (register * elementsPerRegister() + element) % fragment.elements());
-  }
-
   /**
    * Returns the row-major index of every element, by register, lane and position in the register.
+   * Further registers repeat them.
    */
-  int[] indices() {
-    var all = new int[fragment.rows() * fragment.columns()];
-    int per = elementsPerRegister();
-    for (int i = 0; i < all.length; i++) {
-      var at = coordinate(i / per / Fragment.LANES, i / per % Fragment.LANES, i % per);
-      all[i] = at.row() * fragment.columns() + at.column();
-    }
-    return all;
+  public int[] indices() {
+    return fragment
+        .layout()
+        .split(Axis.ELEMENT, elementsPerRegister(), Axis.REGISTER)
+        .reordered(List.of(Axis.ELEMENT, Axis.LANE, Axis.REGISTER), List.of(Axis.COLUMN, Axis.ROW))
+        .table();
   }
 }

@@ -201,7 +201,7 @@ final class MatrixRows {
     for (int lane = 0; lane < 32; lane++) {
       int word = 0;
       for (int i = 0; i < 2; i++) {
-        var to = Fragments.MATRIX_8X8.mapping().at(lane, i);
+        var to = Fragments.MATRIX_8X8.at(lane, i);
         int from = 4 * to.column() + to.row() / 2;
         word |= ((sources[0][from] >>> (16 * (to.row() % 2))) & 0xFFFF) << (16 * i);
       }

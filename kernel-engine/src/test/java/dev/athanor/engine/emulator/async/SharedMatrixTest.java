@@ -87,7 +87,7 @@ class SharedMatrixTest {
     var fragment = Fragments.wide(n);
     for (int thread = 0; thread < 128; thread++) {
       for (int i = 0; i < n / 2; i++) {
-        var place = fragment.mapping().at(thread % 32, i);
+        var place = fragment.at(thread % 32, i);
         assertThat(16 * (thread / 32) + place.row() + 64 * place.column())
             .isEqualTo(layout(thread, 4, 8, 4, 128, 1, 16) + layout(i, 2, 2, n / 8, 64, 8, 512));
       }
@@ -101,7 +101,7 @@ class SharedMatrixTest {
     var fragment = Fragments.a(16, 256 / bits, bits);
     for (int thread = 0; thread < 128; thread++) {
       for (int i = 0; i < 4 * 32 / bits; i++) {
-        var place = fragment.mapping().at(thread % 32, i);
+        var place = fragment.at(thread % 32, i);
         int expected =
             switch (bits) {
               case 16 -> layout(thread, 4, 8, 4, 128, 1, 16) + layout(i, 2, 2, 2, 64, 8, 512);
@@ -121,8 +121,8 @@ class SharedMatrixTest {
     for (int lane = 0; lane < 32; lane++) {
       for (int step = 0; step < 4; step++) {
         for (int i = 0; i < 8; i++) {
-          var sum = sums.mapping().at(lane, 8 * step + i);
-          var factor = factors.mapping().at(lane, i);
+          var sum = sums.at(lane, 8 * step + i);
+          var factor = factors.at(lane, i);
           assertThat(sum.row()).isEqualTo(factor.row());
           assertThat(sum.column()).isEqualTo(16 * step + factor.column());
         }
@@ -143,7 +143,7 @@ class SharedMatrixTest {
           int row = 16 * warp + giver / 8 % 2 * 8 + giver % 8;
           int chunk = 2 * (i / 8) + giver / 16;
           int address = row * 128 + ((chunk ^ (row & 7)) << 4) + 4 * (lane % 4) + 2 * (i % 2);
-          var place = fragment.mapping().at(lane, i);
+          var place = fragment.at(lane, i);
           assertThat(boxes.address(16 * warp + place.row(), place.column())).isEqualTo(address);
         }
       }
