@@ -52,7 +52,7 @@ class ArchitectureTest {
           entry("ptx.check", Set.of("ptx", "ptx.meaning", "ptx.table", "ptx.text", "ptx.flow")),
           entry("layout", Set.of()),
           entry("author", Set.of("ptx", "layout")),
-          entry("device", Set.of("ptx")),
+          entry("device", Set.of("ptx", "layout")),
           entry(
               "lift",
               Set.of(

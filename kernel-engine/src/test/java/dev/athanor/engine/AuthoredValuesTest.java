@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
@@ -15,8 +16,13 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.layout.Axis;
+import dev.athanor.engine.layout.Dimensions;
+import dev.athanor.engine.layout.Fragments;
+import dev.athanor.engine.layout.LinearLayout;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.testing.TestTier;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -24,10 +30,12 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.SplittableRandom;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -103,6 +111,62 @@ class AuthoredValuesTest {
     all.put("value.as", v -> v.value().as(Type.U32).integer());
     all.put("wide.narrow", v -> v.wide().narrow());
     return all;
+  }
+
+  /** Layouts from lanes to rows and columns: those of instructions, and random ones. */
+  static List<LinearLayout> layoutsOfLanes() {
+    var layouts = new ArrayList<LinearLayout>();
+    for (var fragment :
+        List.of(Fragments.C_16X8, Fragments.a(16, 16, 8), Fragments.MATRIX_8X8_TRANSPOSED)) {
+      layouts.add(fragment.layout());
+    }
+    var random = new SplittableRandom(TestTier.seed());
+    var matrix = Dimensions.of(Axis.COLUMN, 8).and(Axis.ROW, 8);
+    for (int i = 0; i < 16; i++) {
+      var bases = random.ints(5, 0, 64).boxed().toList();
+      layouts.add(new LinearLayout(Dimensions.of(Axis.LANE, 32), matrix, bases));
+    }
+    // shifted images that overlap, which no product computes
+    layouts.add(
+        new LinearLayout(Dimensions.of(Axis.LANE, 32), matrix, List.of(3, 6, 3 << 3, 6 << 3, 1)));
+    return layouts;
+  }
+
+  @ParameterizedTest
+  @MethodSource("layoutsOfLanes")
+  void coordinatesOfLanesAreThoseOfTheLayout(LinearLayout layout) {
+    var lanes = IntStream.range(0, KernelBuilder.WARP).boxed().toList();
+    var results =
+        run(
+            lanes,
+            body -> {
+              for (int lane : lanes) {
+                var at = new LaneCoordinates(layout, body.input(lane));
+                body.result(at.row());
+                body.result(at.column());
+              }
+            });
+    for (int lane : lanes) {
+      assertThat(results.subList(2 * lane, 2 * lane + 2))
+          .as("lane %d of %s", lane, layout)
+          .containsExactly(
+              layout.apply(Axis.ROW, Map.of(Axis.LANE, lane)),
+              layout.apply(Axis.COLUMN, Map.of(Axis.LANE, lane)));
+    }
+  }
+
+  @Test
+  void coordinatesRepeatBeyondTheLanesOfALayout() {
+    var rows = LinearLayout.of(Axis.LANE, Axis.ROW, 8);
+    assertThat(
+            run(
+                List.of(7, 8, 31),
+                body -> {
+                  for (var lane : body.inputs()) {
+                    body.result(new LaneCoordinates(rows, lane).row());
+                  }
+                }))
+        .containsExactly(7, 0, 7);
   }
 
   @Test

@@ -1,5 +1,7 @@
 package dev.athanor.engine.author;
 
+import dev.athanor.engine.layout.Axis;
+import dev.athanor.engine.layout.LinearLayout;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Immediate;
@@ -14,15 +16,12 @@ public final class SharedTile {
   /** Bytes of a row that {@code wgmma} reads. */
   public static final int ASYNC_ROW = 128;
 
-  /** The field of a descriptor for the swizzle of rows of 128 bytes. */
-  private static final long SWIZZLED_ROWS = 1L << 62;
-
   private final BodyEmitter emitter;
   private final Type element;
   private final int rows;
   private final int columns;
   private final int pitch;
-  private final Swizzle swizzle;
+  private final LinearLayout swizzle;
   private final Int start;
 
   /** Added last, since in a loop over stages it is all of an address that changes. */
@@ -34,7 +33,7 @@ public final class SharedTile {
       int rows,
       int columns,
       int pitch,
-      Swizzle swizzle,
+      LinearLayout swizzle,
       Int start,
       Int offset) {
     this.emitter = emitter;
@@ -262,7 +261,7 @@ public final class SharedTile {
 
   /** Returns a matrix at byte {@code offset} of this one with a given swizzle. */
   public SharedTile at(
-      Int offset, Type type, int otherRows, int otherColumns, Swizzle otherSwizzle) {
+      Int offset, Type type, int otherRows, int otherColumns, LinearLayout otherSwizzle) {
     return new SharedTile(
         emitter,
         type,
@@ -289,8 +288,8 @@ public final class SharedTile {
               .formatted(BodyEmitter.here(), ASYNC_ROW, columns, element.word()));
     }
     long fixed =
-        SWIZZLED_ROWS
-            | (8L * ASYNC_ROW / Swizzle.CHUNK) << 32
+        (long) Swizzle.BY_DESCRIPTOR.indexOf(swizzle) << 62
+            | ((long) swizzle.inputs().size() / Swizzle.CHUNK) << 32
             | ((long) panelBytes / Swizzle.CHUNK) << 16;
     var first = first().div(Swizzle.CHUNK).wide();
     return first.plus(
@@ -324,15 +323,20 @@ public final class SharedTile {
   private Int chunk(Int row, Int column) {
     int elements = Swizzle.CHUNK / element.bytes();
     // multiples of the period, or of a chunk, are computed at build time
-    var inPeriod = new Int(emitter, row.base(), row.constant % swizzle.period());
+    int period = swizzle.inputs().extent(Axis.ROW);
+    var inPeriod = new Int(emitter, row.base(), row.constant % period);
     int whole = column.constant / elements;
     // the swizzle permutes chunks within this range; the rest is a plain offset
-    int near = whole % ((swizzle.mask() + 1) * swizzle.run());
+    int near = whole % (swizzle.inputs().extent(Axis.BYTE) / Swizzle.CHUNK);
     var chunk = column.plus(-whole * elements).div(elements).plus(near);
-    var step = inPeriod.div(swizzle.rowsPerStep()).rem(swizzle.mask() + 1);
-    return chunk
-        .xor(step.times(swizzle.run()))
-        .times(Swizzle.CHUNK)
-        .plus((whole - near) * Swizzle.CHUNK);
+    var bases = swizzle.bases(Axis.ROW, Axis.BYTE);
+    int alike = (int) bases.stream().takeWhile(basis -> basis == 0).count();
+    var moved =
+        LaneCoordinates.image(
+            bases.subList(alike, bases.size()),
+            inPeriod.div(1 << alike),
+            Integer.MAX_VALUE,
+            Swizzle.CHUNK);
+    return chunk.xor(moved).times(Swizzle.CHUNK).plus((whole - near) * Swizzle.CHUNK);
   }
 }

@@ -1,7 +1,11 @@
 package dev.athanor.engine.device;
 
+import dev.athanor.engine.layout.Axis;
+import dev.athanor.engine.layout.LinearLayout;
+import dev.athanor.engine.layout.Swizzle;
 import java.util.Collections;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * The layout of a tensor in global memory and of the tiles that TMA copies (CUDA driver API, {@code
@@ -78,36 +82,45 @@ public record TensorMap(
   }
 
   /** Swizzle of 16-byte chunks, named by the maximum length of a row. */
+  @SuppressWarnings("ImmutableEnumChecker") // the layout and its table are never written
   public enum SwizzleMode {
-    NONE(0),
-    BYTES_32(1),
-    BYTES_64(3),
-    BYTES_128(7);
+    NONE(16),
+    BYTES_32(32),
+    BYTES_64(64),
+    BYTES_128(128);
 
-    private final int mask;
+    private final LinearLayout layout;
 
-    SwizzleMode(int mask) {
-      this.mask = mask;
+    /** The swizzled address of each byte of the part of memory after which it repeats. */
+    private final int[] places;
+
+    SwizzleMode(int width) {
+      layout = Swizzle.of(width);
+      places = layout.table();
     }
 
-    /** Returns the mask of the address bits, from bit 7, that are xored into those from bit 4. */
-    public int mask() {
-      return mask;
+    /** Returns the mode with a layout of {@link Swizzle}. */
+    public static SwizzleMode of(LinearLayout layout) {
+      return Stream.of(values())
+          .filter(mode -> mode.layout.equals(layout))
+          .findFirst()
+          .orElseThrow(
+              () -> new IllegalArgumentException("not a swizzle of tensor maps: " + layout));
     }
 
     /** Returns the {@code CUtensorMapSwizzle}. */
     public int driverNumber() {
-      return Integer.bitCount(mask);
+      return Integer.numberOfTrailingZeros(width() / UNIT);
     }
 
     /** Returns the bytes within which chunks are permuted; one chunk without a swizzle. */
     public int width() {
-      return UNIT * (mask + 1);
+      return layout.inputs().extent(Axis.BYTE);
     }
 
     /** Returns the swizzled address of a byte in shared memory. */
     public long place(long address) {
-      return address ^ (((address >>> 7) & mask) << 4);
+      return (address & -places.length) | places[(int) address & (places.length - 1)];
     }
 
     private int longestRow() {

@@ -1,15 +1,15 @@
 package dev.athanor.engine.layout;
 
+import java.util.ArrayList;
+import java.util.List;
+
 /**
- * A permutation of the 16-byte chunks in the rows of a matrix in shared memory. It avoids bank
- * conflicts without padding when one chunk of eight rows is read at once, as by {@code ldmatrix}:
- * chunk {@code c} of row {@code r} is stored at chunk {@code c ^ (r / rowsPerStep & mask) * run}.
- *
- * @param rowsPerStep number of rows in 128 bytes, the width of all banks
- * @param mask one less than a power of two
- * @param run number of chunks that stay adjacent, a power of two
+ * Permutations of the 16-byte chunks in the rows of a matrix in shared memory. They avoid bank
+ * conflicts without padding when one chunk of eight rows is read at once, as by {@code ldmatrix}. A
+ * swizzle is a layout from the byte in a row and the row to the same: {@code row / rowsPerStep} is
+ * XORed to the number of the chunk. It repeats beyond its extents.
  */
-public record Swizzle(int rowsPerStep, int mask, int run) {
+public final class Swizzle {
 
   /** Size of a chunk in bytes: the widest access of a lane. */
   public static final int CHUNK = 16;
@@ -17,7 +17,10 @@ public record Swizzle(int rowsPerStep, int mask, int run) {
   private static final int BANKS_BYTES = 128;
 
   /** The identity. */
-  public static final Swizzle NONE = new Swizzle(1, 0, 1);
+  public static final LinearLayout NONE = rows(CHUNK, 1, List.of());
+
+  /** The swizzles of {@code wgmma} by their numbers in a descriptor (PTX ISA 9.7.15.5.1). */
+  public static final List<LinearLayout> BY_DESCRIPTOR = List.of(of(16), of(128), of(64), of(32));
 
   /**
    * Returns the swizzle for a row length.
@@ -25,7 +28,7 @@ public record Swizzle(int rowsPerStep, int mask, int run) {
    * @param rowBytes 16, 32 or 64, or a multiple of 128
    * @throws IllegalArgumentException for other lengths
    */
-  public static Swizzle of(int rowBytes) {
+  public static LinearLayout of(int rowBytes) {
     return of(rowBytes, CHUNK);
   }
 
@@ -36,7 +39,7 @@ public record Swizzle(int rowsPerStep, int mask, int run) {
    * @param runBytes a power of two, from 16 to {@code rowBytes}
    * @throws IllegalArgumentException for other lengths
    */
-  public static Swizzle of(int rowBytes, int runBytes) {
+  public static LinearLayout of(int rowBytes, int runBytes) {
     if (rowBytes < CHUNK || (BANKS_BYTES % rowBytes != 0 && rowBytes % BANKS_BYTES != 0)) {
       throw new IllegalArgumentException(
           "rows of "
@@ -48,19 +51,31 @@ public record Swizzle(int rowsPerStep, int mask, int run) {
           "runs of %d bytes cannot be swizzled; use a power of two from 16 to the row length %d"
               .formatted(runBytes, rowBytes));
     }
-    return new Swizzle(
-        Math.max(1, BANKS_BYTES / rowBytes),
-        Math.max(1, Math.min(BANKS_BYTES, rowBytes) / runBytes) - 1,
-        runBytes / CHUNK);
+    int width = Math.max(Math.min(BANKS_BYTES, rowBytes), runBytes);
+    var moved = new ArrayList<Integer>();
+    // rows that fit into 128 bytes use different banks anyway
+    for (int rows = rowBytes; rows < BANKS_BYTES; rows *= 2) {
+      moved.add(0);
+    }
+    for (int run = runBytes; run < width; run *= 2) {
+      moved.add(run);
+    }
+    return rows(width, 1 << moved.size(), moved);
   }
 
-  /** Returns the position of a chunk in its row. */
-  public int place(int row, int chunk) {
-    return chunk ^ (row / rowsPerStep & mask) * run;
+  /**
+   * Returns a layout of rows.
+   *
+   * @param moved what each bit of the row flips in the byte
+   */
+  private static LinearLayout rows(int width, int rows, List<Integer> moved) {
+    var bases = new ArrayList<>(LinearLayout.of(Axis.BYTE, Axis.BYTE, width).bases());
+    for (int bit = 0; bit < moved.size(); bit++) {
+      bases.add(width << bit | moved.get(bit));
+    }
+    var dimensions = Dimensions.of(Axis.BYTE, width).and(Axis.ROW, rows);
+    return new LinearLayout(dimensions, dimensions, bases);
   }
 
-  /** Returns the number of rows after which the permutation repeats. */
-  public int period() {
-    return rowsPerStep * (mask + 1);
-  }
+  private Swizzle() {}
 }

@@ -4,12 +4,45 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.HashSet;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class SwizzleTest {
+
+  /** Returns the position of a chunk in its row, with the swizzle repeated beyond its extents. */
+  private static int place(LinearLayout swizzle, int row, int chunk) {
+    var space = swizzle.inputs();
+    int chunks = space.extent(Axis.BYTE) / Swizzle.CHUNK;
+    int image =
+        swizzle.apply(
+            Axis.BYTE,
+            Map.of(
+                Axis.BYTE, chunk % chunks * Swizzle.CHUNK, Axis.ROW, row % space.extent(Axis.ROW)));
+    return image / Swizzle.CHUNK + chunk / chunks * chunks;
+  }
+
+  @Test
+  void rowsOf128BytesAreSwizzledByTheirNumber() {
+    for (int row = 0; row < 8; row++) {
+      for (int chunk = 0; chunk < 8; chunk++) {
+        assertThat(place(Swizzle.of(128), row, chunk)).isEqualTo(row ^ chunk);
+        assertThat(place(Swizzle.of(256), row, chunk)).isEqualTo(row ^ chunk);
+        assertThat(place(Swizzle.of(64), row, chunk % 4)).isEqualTo(row / 2 ^ chunk % 4);
+        assertThat(place(Swizzle.of(128, 32), row, chunk)).isEqualTo(row % 4 * 2 ^ chunk);
+        assertThat(place(Swizzle.NONE, row, chunk)).isEqualTo(chunk);
+      }
+    }
+  }
+
+  @Test
+  void runsStayContiguous() {
+    assertThat(Swizzle.of(128).contiguous(Axis.BYTE, Axis.BYTE)).isEqualTo(16);
+    assertThat(Swizzle.of(256, 32).contiguous(Axis.BYTE, Axis.BYTE)).isEqualTo(32);
+    assertThat(Swizzle.of(64, 64).contiguous(Axis.BYTE, Axis.BYTE)).isEqualTo(64);
+  }
 
   @ParameterizedTest
   @ValueSource(ints = {16, 32, 64, 128, 256, 384, 512})
@@ -19,7 +52,7 @@ class SwizzleTest {
       for (int first = 0; first < 64; first += 8) {
         var banks = new HashSet<Integer>();
         for (int row = first; row < first + 8; row++) {
-          banks.add((row * rowBytes / Swizzle.CHUNK + swizzle.place(row, chunk)) % 8);
+          banks.add((row * rowBytes / Swizzle.CHUNK + place(swizzle, row, chunk)) % 8);
         }
         assertThat(banks).as("rows %d to %d at chunk %d", first, first + 7, chunk).hasSize(8);
       }
@@ -34,10 +67,10 @@ class SwizzleTest {
     for (int row = 0; row < 32; row++) {
       var places = new HashSet<Integer>();
       for (int chunk = 0; chunk < chunks; chunk++) {
-        places.add(swizzle.place(row, chunk));
-        assertThat(swizzle.place(row, chunk)).isBetween(0, chunks - 1);
-        assertThat(swizzle.place(row + swizzle.period(), chunk))
-            .isEqualTo(swizzle.place(row, chunk));
+        places.add(place(swizzle, row, chunk));
+        assertThat(place(swizzle, row, chunk)).isBetween(0, chunks - 1);
+        assertThat(place(swizzle, row + swizzle.inputs().extent(Axis.ROW), chunk))
+            .isEqualTo(place(swizzle, row, chunk));
       }
       assertThat(places).hasSize(chunks);
     }
@@ -55,10 +88,10 @@ class SwizzleTest {
         var banks = new HashSet<Integer>();
         for (int row = first; row < first + rows; row++) {
           for (int i = 0; i < run; i++) {
-            int place = swizzle.place(row, chunk + i);
+            int place = place(swizzle, row, chunk + i);
             assertThat(place / run)
                 .as("a run stays whole")
-                .isEqualTo(swizzle.place(row, chunk) / run);
+                .isEqualTo(place(swizzle, row, chunk) / run);
             assertThat(place).isBetween(0, rowBytes / Swizzle.CHUNK - 1);
             banks.add((row * rowBytes / Swizzle.CHUNK + place) % 8);
           }

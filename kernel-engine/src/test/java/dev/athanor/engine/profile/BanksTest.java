@@ -2,12 +2,16 @@ package dev.athanor.engine.profile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.engine.layout.Axis;
+import dev.athanor.engine.layout.Dimensions;
+import dev.athanor.engine.layout.LinearLayout;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.profile.Banks.Wavefronts;
 import dev.athanor.testing.TestTier;
 import java.math.BigInteger;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
@@ -101,16 +105,52 @@ class BanksTest {
     assertThat(plain.actual()).as("pitch %d", pitch).isEqualTo(4 * ways);
   }
 
+  /** Rows of 8x8 matrices at each chunk of swizzled rows. */
   @ParameterizedTest
   @ValueSource(ints = {16, 32, 64, 128, 256, 512, 1024})
   void swizzlesAvoidColumnConflicts(int rowBytes) {
     var swizzle = Swizzle.of(rowBytes);
-    for (int column = 0; column < rowBytes / 16; column++) {
-      int chunk = column;
-      var rows =
-          load(16, lane -> (long) lane % 8 * rowBytes + 16L * swizzle.place(lane % 8, chunk));
-      assertThat(rows.ways()).as("rows of %d bytes, chunk %d", rowBytes, chunk).isEqualTo(1);
+    int rows = swizzle.inputs().extent(Axis.ROW);
+    var memory =
+        swizzle
+            .times(Axis.BYTE, Axis.BYTE, rowBytes / swizzle.inputs().extent(Axis.BYTE))
+            .then(LinearLayout.of(Axis.BYTE, Axis.BYTE, rowBytes).times(Axis.ROW, Axis.BYTE, rows));
+    for (int column = 0; column < rowBytes; column += 16) {
+      int from = column;
+      var offsets =
+          offsets(lane ->
+              memory.apply(memory.inputs().pack(Map.of(Axis.BYTE, from, Axis.ROW, lane % 8))));
+      assertThat(banks.of(offsets, 16, ALL, false).ways())
+          .as("rows of %d bytes, byte %d", rowBytes, column)
+          .isEqualTo(1);
     }
+    var rowOfLane =
+        new LinearLayout(
+            Dimensions.of(Axis.LANE, 8),
+            memory.inputs(),
+            List.of(rowBytes, 2 * rowBytes, 4 * rowBytes));
+    assertThat(rowOfLane.then(memory).bankConflicts(16)).isEqualTo(1);
+  }
+
+  /** The rank of the addresses and of their banks gives what counting them gives. */
+  @Test
+  void linearAccessesHaveTheConflictsOfTheirRank() {
+    long seed = TestTier.seed();
+    var random = new SplittableRandom(seed);
+    var found = new HashSet<Integer>();
+    for (int round = 0; round < 2000; round++) {
+      int bytes = 1 << random.nextInt(5);
+      // few bits, or multiples of all banks, so that lanes often share words or banks
+      int aligned = random.nextBoolean() ? -bytes : -128;
+      var bases =
+          random.ints(5, 0, 1 << random.nextInt(4, 13)).map(b -> b & aligned).boxed().toList();
+      var access =
+          new LinearLayout(Dimensions.of(Axis.LANE, 32), Dimensions.of(Axis.BYTE, 4096), bases);
+      int ways = banks.of(offsets(access::apply), bytes, ALL, false).ways();
+      assertThat(access.bankConflicts(bytes)).as("seed %d, round %d", seed, round).isEqualTo(ways);
+      found.add(ways);
+    }
+    assertThat(found).contains(1, 2, 4, 8);
   }
 
   @Test

@@ -7,6 +7,7 @@ import dev.athanor.engine.author.OpaqueMatrix;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.author.Wide;
+import dev.athanor.engine.layout.LinearLayout;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.tile.TensorTile.Instruction;
@@ -117,7 +118,7 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth, Instruc
         : shared.at(offset, wider, rows, columns, swizzle());
   }
 
-  private Swizzle swizzle() {
+  private LinearLayout swizzle() {
     boolean singles = kIsRow && element.bytes() == 4 && !panels();
     return Swizzle.of(width() * element.bytes(), singles ? SINGLES_RUN : Swizzle.CHUNK);
   }

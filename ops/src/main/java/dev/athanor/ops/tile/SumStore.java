@@ -5,6 +5,7 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.layout.LinearLayout;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
@@ -109,7 +110,7 @@ record SumStore(
     k.warpBarrier();
   }
 
-  private void write(Swizzle swizzle, Int row, Int column, TensorMatmul.Destination to) {
+  private void write(LinearLayout swizzle, Int row, Int column, TensorMatmul.Destination to) {
     int access = to.access();
     var unit = access < 4 ? out : Type.B32;
     int scale = unit.bytes() / out.bytes();

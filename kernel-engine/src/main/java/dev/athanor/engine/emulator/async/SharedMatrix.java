@@ -1,6 +1,8 @@
 package dev.athanor.engine.emulator.async;
 
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
+import dev.athanor.engine.layout.Swizzle;
+import java.util.List;
 
 /**
  * A {@code wgmma} factor in shared memory, as its descriptor describes it (PTX ISA 9.7.15.5.1). The
@@ -20,9 +22,8 @@ public record SharedMatrix(
   private static final int CORE = 8;
   private static final int UNIT = 16;
   private static final long FIELD = 0x3FFF;
-  private static final SwizzleMode[] SWIZZLES = {
-    SwizzleMode.NONE, SwizzleMode.BYTES_128, SwizzleMode.BYTES_64, SwizzleMode.BYTES_32
-  };
+  private static final List<SwizzleMode> SWIZZLES =
+      Swizzle.BY_DESCRIPTOR.stream().map(SwizzleMode::of).toList();
 
   /**
    * Decodes a descriptor.
@@ -41,7 +42,7 @@ public record SharedMatrix(
         (descriptor & FIELD) * UNIT,
         ((descriptor >>> 16) & FIELD) * UNIT,
         ((descriptor >>> 32) & FIELD) * UNIT,
-        SWIZZLES[(int) (descriptor >>> 62)],
+        SWIZZLES.get((int) (descriptor >>> 62)),
         byDepth,
         size);
   }
