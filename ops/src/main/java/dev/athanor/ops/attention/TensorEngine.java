@@ -2,6 +2,7 @@ package dev.athanor.ops.attention;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Real;
@@ -9,6 +10,8 @@ import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.RegisterTile.Layout;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.layout.Axis;
+import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
@@ -58,7 +61,7 @@ final class TensorEngine extends Engine {
 
   @Override
   int neighbors() {
-    return 2;
+    return Fragments.C_16X8.layout().contiguous(Axis.ELEMENT, Axis.COLUMN);
   }
 
   @Override
@@ -120,9 +123,9 @@ final class TensorEngine extends Engine {
       places.add(column);
       places.add(column + 1);
     }
-    var firstRow = warpRow.plus(lane.div(4));
-    return new RegisterTile(
-        k, new Layout(firstRow, rows, shift.apply(lane.rem(4).times(2)), places, 4));
+    var at = new LaneCoordinates(Fragments.C_16X8.layout(), lane);
+    var firstRow = warpRow.plus(at.row());
+    return new RegisterTile(k, new Layout(firstRow, rows, shift.apply(at.column()), places, 4));
   }
 
   /** Returns a lane's four registers of a 16x8 part. */

@@ -3,8 +3,10 @@ package dev.athanor.ops.tile;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Arguments;
 import dev.athanor.ops.tile.TileScheduler.Tile;
@@ -81,7 +83,11 @@ public record BlockScales(KernelBuilder k, GlobalPointer a, GlobalPointer b, Int
       @Override
       public Loaded load(Int row, Int column, Int index) {
         var ofB = ofB(place.column().plus(column), index, n).widen();
-        var first = place.row().plus(row).plus(k.lane().div(4));
+        var first =
+            place
+                .row()
+                .plus(row)
+                .plus(new LaneCoordinates(Fragments.C_16X8.layout(), k.lane()).row());
         var scales = new ArrayList<Value>();
         for (int i = 0; i < tile.warpM(); i += APART) {
           scales.add(ofA(first.plus(i), index, m).widen().times(ofB));

@@ -2,11 +2,13 @@ package dev.athanor.ops.tile;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.OpaqueMatrix;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.author.Wide;
+import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.layout.LinearLayout;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Type;
@@ -219,8 +221,9 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth, Instruc
         yield new MatrixFragment(inOrder(matrices, order));
       }
       default -> {
-        var row = lane.rem(4).plus(from);
-        var column = first.plus(lane.div(4));
+        var at = new LaneCoordinates(Fragments.a(GROUP, 8, 32).layout().transposed(), lane);
+        var row = at.row().plus(from);
+        var column = first.plus(at.column());
         var matrices =
             List.of(
                 stage.load(row, column),

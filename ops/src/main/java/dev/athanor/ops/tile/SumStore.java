@@ -2,9 +2,12 @@ package dev.athanor.ops.tile;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.layout.Axis;
+import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.layout.LinearLayout;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Type;
@@ -61,18 +64,20 @@ record SumStore(
       Int column,
       TensorMatmul.Destination to,
       EpilogueFunction<L> epilogue) {
-    var lane = k.lane();
-    int neighbors = interleaving.columns() ? 4 : 2;
-    // the four lanes of a row write 4 * neighbors columns at once
-    var swizzle = Swizzle.of(columns * out.bytes(), 4 * neighbors * out.bytes());
+    // two interleaved fragments are distributed as one of bytes
+    var fragment = interleaving.columns() ? Fragments.a(ROWS, 16, 8) : Fragments.C_16X8;
+    int neighbors = fragment.layout().contiguous(Axis.ELEMENT, Axis.COLUMN);
+    var at = new LaneCoordinates(fragment.layout(), k.lane());
+    // the four lanes of a row write all its columns at once
+    var swizzle = Swizzle.of(columns * out.bytes(), fragment.columns() * out.bytes());
     var tile = shared.at(offset, out, ROWS, columns, swizzle);
     var rows = new ArrayList<L>();
     for (int half = 0; half < 2; half++) {
-      rows.add(epilogue.row(row.plus(place(lane.div(4).plus(8 * half))), to.m()));
+      rows.add(epilogue.row(row.plus(place(at.row().plus(8 * half))), to.m()));
     }
-    for (int first = 0; first < columns; first += 4 * neighbors) {
+    for (int first = 0; first < columns; first += fragment.columns()) {
       int part = first;
-      var own = lane.rem(4).times(neighbors).plus(first);
+      var own = at.column().plus(first);
       Runnable finish =
           () -> {
             var lines = new ArrayList<L>();
@@ -88,7 +93,7 @@ record SumStore(
                         : sums.get(part / 8).get(2 * half + i);
                 values.add(epilogue.finish(sum, rows.get(half), lines.get(i)));
               }
-              tile.store(lane.div(4).plus(8 * half), own, values);
+              tile.store(at.row().plus(8 * half), own, values);
             }
           };
       if (epilogue.isLong()) {
@@ -98,8 +103,8 @@ record SumStore(
             column.plus(first).lt(to.n()),
             finish,
             () -> {
-              tile.store(lane.div(4), own, zeros);
-              tile.store(lane.div(4).plus(8), own, zeros);
+              tile.store(at.row(), own, zeros);
+              tile.store(at.row().plus(8), own, zeros);
             });
       } else {
         finish.run();
