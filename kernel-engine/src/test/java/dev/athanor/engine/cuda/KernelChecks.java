@@ -230,11 +230,18 @@ final class KernelChecks extends DriverChecks {
           .containsExactly(buffer.address() + 32, 64L, 10L, 3L, 0L, 0L, 128L, 1280L, 0L, 0L);
       assertThat(encoded.narrow()).containsExactly(9, 3, 32, 4, 1, 0, 0, 1, 2, 1, 0, 0, 0, 2, 2, 1);
       assertThat(FakeDriver.lastLaunch().values()).containsExactly(3L, 0x5A5A_5A5A_5A5A_5A5AL, 5L);
+      stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(32), 0, arguments));
+      assertThat(FakeDriver.calls("cuTensorMapEncodeTiled")).as("cached").isEqualTo(1);
+      assertThat(FakeDriver.lastLaunch().values()).containsExactly(3L, 0x5A5A_5A5A_5A5A_5A5AL, 5L);
+      var elsewhere = List.of(Argument.of(3), new Argument.Tensor(map, buffer, 48), Argument.of(5));
       FakeDriver.fail("cuTensorMapEncodeTiled", 1);
       assertThatIllegalArgumentException()
           .isThrownBy(
-              () -> stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(32), 0, arguments)))
+              () -> stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(32), 0, elsewhere)))
           .withMessageStartingWith("the driver rejected the tensor map with ");
+      stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(32), 0, elsewhere));
+      assertThat(FakeDriver.calls("cuTensorMapEncodeTiled")).as("another address").isEqualTo(3);
+      assertThat(FakeDriver.lastMap().wide()).startsWith(buffer.address() + 48);
     }
   }
 

@@ -9,6 +9,7 @@ import static jcuda.driver.JCudaDriver.cuMemGetInfo;
 
 import dev.athanor.engine.cuda.driver.CudaError;
 import dev.athanor.engine.cuda.driver.StreamHandle;
+import dev.athanor.engine.cuda.driver.TensorMapEncoder;
 import dev.athanor.engine.device.DeviceException;
 import java.util.List;
 import java.util.function.Supplier;
@@ -31,6 +32,7 @@ public final class Context {
   private final CUdevice device;
   private final CUcontext handle = new CUcontext();
   private final Supplier<List<String>> recentKernels;
+  private final TensorMapEncoder tensorMaps = new TensorMapEncoder();
   private volatile boolean closed;
   private volatile @Nullable String lost;
 
@@ -60,6 +62,11 @@ public final class Context {
   /** Returns the device's id, such as {@code cuda:0}. */
   public String id() {
     return id;
+  }
+
+  /** Returns the encoder of the tensor maps of this device's launches. */
+  public TensorMapEncoder tensorMaps() {
+    return tensorMaps;
   }
 
   /**

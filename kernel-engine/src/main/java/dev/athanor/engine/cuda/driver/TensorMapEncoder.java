@@ -1,9 +1,11 @@
 package dev.athanor.engine.cuda.driver;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import dev.athanor.engine.device.LruCache;
 import dev.athanor.engine.device.TensorMap;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -12,8 +14,9 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Encodes tensor maps (CUDA driver API, cuTensorMapEncodeTiled). Drivers have the function since
- * CUDA 12.0; JCuda does not bind it.
+ * Encodes tensor maps (CUDA driver API, cuTensorMapEncodeTiled) and caches the encoded ones, so
+ * that repeated launches do not encode again. Drivers have the function since CUDA 12.0; JCuda does
+ * not bind it.
  */
 public final class TensorMapEncoder {
 
@@ -35,16 +38,26 @@ public final class TensorMapEncoder {
           JAVA_INT,
           JAVA_INT);
 
-  private TensorMapEncoder() {}
+  /** Maximum number of cached maps. */
+  private static final int LIMIT = 1024;
+
+  private final LruCache<Key, MemorySegment> encoded = new LruCache<>(LIMIT);
+
+  private record Key(TensorMap map, long address) {}
 
   /**
-   * Encodes a tensor map.
+   * Writes an encoded tensor map.
    *
    * @param address device address of the first element
    * @param target receives {@link TensorMap#BYTES}, at any alignment
    * @throws IllegalArgumentException if the driver is older than CUDA 12.0 or rejects the map
    */
-  public static void encode(TensorMap map, long address, MemorySegment target) {
+  public void encode(TensorMap map, long address, MemorySegment target) {
+    target.copyFrom(encoded.get(new Key(map, address), TensorMapEncoder::encode));
+  }
+
+  private static MemorySegment encode(Key key) {
+    var map = key.map;
     var function =
         ENCODE.orElseThrow(() ->
             new IllegalArgumentException(
@@ -57,7 +70,7 @@ public final class TensorMapEncoder {
               encoded,
               map.element().driverNumber(),
               map.sizes().size(),
-              address,
+              key.address,
               arena.allocateFrom(JAVA_LONG, longs(map.sizes())),
               arena.allocateFrom(JAVA_LONG, longs(map.strides())),
               arena.allocateFrom(JAVA_INT, ints(map.box())),
@@ -71,7 +84,7 @@ public final class TensorMapEncoder {
             "the driver rejected the tensor map with %s: %s"
                 .formatted(CudaError.describe(result), map));
       }
-      target.copyFrom(encoded);
+      return MemorySegment.ofArray(encoded.toArray(JAVA_BYTE));
     }
   }
 

@@ -2,7 +2,6 @@ package dev.athanor.engine.cuda.stream;
 
 import dev.athanor.engine.cuda.context.Context;
 import dev.athanor.engine.cuda.driver.HostPointer;
-import dev.athanor.engine.cuda.driver.TensorMapEncoder;
 import dev.athanor.engine.cuda.memory.CudaBuffer;
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.TensorMap;
@@ -52,10 +51,12 @@ final class Parameters {
         case Argument.Bytes b ->
             MemorySegment.copy(b.segment(), 0, memory, at * SLOT, b.segment().byteSize());
         case Argument.Tensor t ->
-            TensorMapEncoder.encode(
-                t.map(),
-                CudaBuffer.range(context, t.buffer(), t.offset(), t.map().bytes()),
-                memory.asSlice(at * SLOT, TensorMap.BYTES));
+            context
+                .tensorMaps()
+                .encode(
+                    t.map(),
+                    CudaBuffer.range(context, t.buffer(), t.offset(), t.map().bytes()),
+                    memory.asSlice(at * SLOT, TensorMap.BYTES));
       }
       memory.setAtIndex(ValueLayout.JAVA_LONG, pointer, memory.address() + at * SLOT);
       at += slots(argument);
