@@ -21,7 +21,7 @@ enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, INVALID_PTX 
 
 typedef struct { char *text; } Module; /* no text once it is unloaded */
 typedef struct { char name[64]; int count, sizes[64]; int static_shared, dynamic_limit; Module *module; } Function;
-typedef struct { char name[64]; uint32_t grid[3], block[3], shared; int count; uint64_t values[64]; uint32_t cluster[3], cooperative; } Launch;
+typedef struct { char name[64]; uint32_t grid[3], block[3], shared; int count; uint64_t values[64]; uint32_t cluster[3], cooperative, dependent; } Launch;
 typedef struct { uint64_t address, sizes[5], strides[4]; uint32_t type, rank, box[5], steps[5], interleave, swizzle, promotion, fill; } Map;
 typedef struct { char *info, *errors, *cubin; } Linker;
 typedef struct { enum { COPY, SET, KERNEL } kind; uint64_t to, from; size_t size; int value; Launch launch; Module *module; } Node;
@@ -315,10 +315,10 @@ int cuFuncSetAttribute(void *function, int attribute, int value) {
     f->dynamic_limit = value;
     return 0;
 }
-static int launch(Function *f, const uint32_t *shape, uint32_t shared, const uint32_t *cluster, int cooperative, void *stream, void **params, void **extra) {
+static int launch(Function *f, const uint32_t *shape, uint32_t shared, const uint32_t *cluster, int cooperative, int dependent, void *stream, void **params, void **extra) {
     if (!stream || extra) return INVALID_VALUE;
     if ((int)shared > (f->dynamic_limit >= 0 ? f->dynamic_limit : 49152 - f->static_shared)) return INVALID_VALUE;
-    Node node = {.kind = KERNEL, .module = f->module, .launch = {.shared = shared, .count = f->count, .cooperative = cooperative}};
+    Node node = {.kind = KERNEL, .module = f->module, .launch = {.shared = shared, .count = f->count, .cooperative = cooperative, .dependent = dependent}};
     strcpy(node.launch.name, f->name);
     memcpy(node.launch.grid, shape, sizeof node.launch.grid);
     memcpy(node.launch.block, shape + 3, sizeof node.launch.block);
@@ -329,12 +329,12 @@ static int launch(Function *f, const uint32_t *shape, uint32_t shared, const uin
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **params, void **extra) {
     BEGIN(1);
-    return launch(function, (uint32_t[]){gx, gy, gz, bx, by, bz}, shared, NULL, 0, stream, params, extra);
+    return launch(function, (uint32_t[]){gx, gy, gz, bx, by, bz}, shared, NULL, 0, 0, stream, params, extra);
 }
 int cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                               unsigned shared, void *stream, void **params) {
     BEGIN(1);
-    return launch(function, (uint32_t[]){gx, gy, gz, bx, by, bz}, shared, NULL, 1, stream, params, NULL);
+    return launch(function, (uint32_t[]){gx, gy, gz, bx, by, bz}, shared, NULL, 1, 0, stream, params, NULL);
 }
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, size_t shared) {
     BEGIN(1);
@@ -345,8 +345,14 @@ int cuLaunchKernelEx(const void *config, void *function, void **params, void **e
     BEGIN(1);
     const uint32_t *n = config;
     const struct { int id, pad; uint32_t value[16]; } *attributes = *(void *const *)((const char *)config + 40);
-    if (n[12] < 1 || n[12] > 2 || attributes->id != 4 || (n[12] == 2 && attributes[1].id != 2)) return INVALID_VALUE;
-    return launch(function, n, n[6], attributes->value, n[12] == 2 && attributes[1].value[0], *(void *const *)((const char *)config + 32), params, extra);
+    const uint32_t *values[7] = {0};
+    for (uint32_t i = 0; i < n[12]; i++) {
+        int id = attributes[i].id;
+        if ((id != 2 && id != 4 && id != 6) || values[id]) return INVALID_VALUE;
+        values[id] = attributes[i].value;
+    }
+    return launch(function, n, n[6], values[4], values[2] && *values[2], values[6] && *values[6],
+                  *(void *const *)((const char *)config + 32), params, extra);
 }
 
 int cuStreamBeginCapture_v2(void *stream, int mode) {

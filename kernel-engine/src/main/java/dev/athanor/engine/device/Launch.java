@@ -2,6 +2,7 @@ package dev.athanor.engine.device;
 
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.LaunchBounds;
+import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Variable;
 import dev.athanor.engine.ptx.Warps;
 import java.util.List;
@@ -14,6 +15,10 @@ import java.util.stream.Collectors;
  *     memory
  * @param dynamicSharedBytes size of the kernel's dynamic shared memory in bytes; 0 if it has none
  * @param cooperative whether all blocks are resident at once, so that grid barriers are possible
+ * @param dependent whether the launch may begin before the previous kernel of its stream has ended
+ *     (programmatic dependent launch). The kernel must then execute {@code griddepcontrol.wait}
+ *     before it accesses memory that earlier kernels write, or writes memory that they access. This
+ *     is a permission: devices before sm_90, and those other than NVIDIA's, ignore it
  */
 public record Launch(
     LoadedKernel kernel,
@@ -22,7 +27,8 @@ public record Launch(
     Dim3 cluster,
     int dynamicSharedBytes,
     List<Argument> arguments,
-    boolean cooperative) {
+    boolean cooperative,
+    boolean dependent) {
 
   private static final int MAX_CLUSTER_BLOCKS = 8;
   private static final int MAX_BLOCK_Z = 64;
@@ -40,7 +46,7 @@ public record Launch(
     arguments = List.copyOf(arguments);
   }
 
-  /** Creates a launch that is not cooperative. */
+  /** Creates a launch that is neither cooperative nor dependent. */
   public Launch(
       LoadedKernel kernel,
       Dim3 grid,
@@ -48,7 +54,7 @@ public record Launch(
       Dim3 cluster,
       int dynamicSharedBytes,
       List<Argument> arguments) {
-    this(kernel, grid, block, cluster, dynamicSharedBytes, arguments, false);
+    this(kernel, grid, block, cluster, dynamicSharedBytes, arguments, false, false);
   }
 
   /** Creates a launch with the clusters that the kernel declares, if any. */
@@ -70,7 +76,21 @@ public record Launch(
 
   /** Returns the same launch as a cooperative one. */
   public Launch asCooperative() {
-    return new Launch(kernel, grid, block, cluster, dynamicSharedBytes, arguments, true);
+    return new Launch(kernel, grid, block, cluster, dynamicSharedBytes, arguments, true, dependent);
+  }
+
+  /** Returns the same launch as a dependent one. */
+  public Launch asDependent() {
+    return new Launch(
+        kernel, grid, block, cluster, dynamicSharedBytes, arguments, cooperative, true);
+  }
+
+  /**
+   * Returns whether the launch is dependent and a device of a target can run it so, from sm_90 (PTX
+   * ISA 9.7.13.13).
+   */
+  public boolean mayBeginEarly(Target target) {
+    return dependent && target.sm() >= Target.SM_90.sm();
   }
 
   /**

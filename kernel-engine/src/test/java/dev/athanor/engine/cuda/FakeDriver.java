@@ -14,7 +14,7 @@ import java.util.stream.IntStream;
 @SuppressWarnings("restricted") // the signatures are those of the C file
 final class FakeDriver {
 
-  private static final long LAUNCH_BYTES = 64 + 7 * 4 + 4 + 64 * 8 + 4 * 4;
+  private static final long LAUNCH_BYTES = 64 + 7 * 4 + 4 + 64 * 8 + 5 * 4 + 4;
 
   private static final SymbolLookup LIBRARY =
       SymbolLookup.libraryLookup(CudaDriver.LIBRARY, Arena.global());
@@ -29,7 +29,8 @@ final class FakeDriver {
       int shared,
       List<Long> values,
       List<Integer> cluster,
-      boolean cooperative) {}
+      boolean cooperative,
+      boolean dependent) {}
 
   /** The arguments of the last tensor map: the 64-bit numbers, then the 32-bit numbers. */
   record Mapped(List<Long> wide, List<Integer> narrow) {}
@@ -77,7 +78,8 @@ final class FakeDriver {
         IntStream.range(0, 3)
             .mapToObj(i -> launch.get(ValueLayout.JAVA_INT, 96 + 64 * 8 + 4L * i))
             .toList(),
-        launch.get(ValueLayout.JAVA_INT, 96 + 64 * 8 + 12) != 0);
+        launch.get(ValueLayout.JAVA_INT, 96 + 64 * 8 + 12) != 0,
+        launch.get(ValueLayout.JAVA_INT, 96 + 64 * 8 + 16) != 0);
   }
 
   static Mapped lastMap() {

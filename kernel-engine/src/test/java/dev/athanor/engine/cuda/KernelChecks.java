@@ -124,6 +124,36 @@ final class KernelChecks extends DriverChecks {
     }
   }
 
+  void launchesDependently() {
+    try (var device = open();
+        var stream = device.openStream()) {
+      var loaded = load(device, kernel("plain", 0, Type.U32));
+      var plain =
+          new Launch(loaded, Dim3.of(8), Dim3.of(64), 128, List.<Argument>of(Argument.of(7)));
+      stream.launch(plain);
+      assertThat(FakeDriver.lastLaunch().dependent()).isFalse();
+      stream.launch(plain.asDependent());
+      var seen = FakeDriver.lastLaunch();
+      assertThat(seen.dependent()).isTrue();
+      assertThat(seen.cooperative()).isFalse();
+      assertThat(seen.cluster()).containsExactly(0, 0, 0);
+      assertThat(seen.grid()).containsExactly(8, 1, 1);
+      assertThat(seen.block()).containsExactly(64, 1, 1);
+      assertThat(seen.shared()).isEqualTo(128);
+      assertThat(seen.values()).containsExactly(7L);
+      var clusters = new Launch(loaded, Dim3.of(8), Dim3.of(64), Dim3.of(4), 0, plain.arguments());
+      stream.launch(clusters.asDependent().asCooperative());
+      assertThat(FakeDriver.lastLaunch().dependent()).isTrue();
+      assertThat(FakeDriver.lastLaunch().cooperative()).isTrue();
+      assertThat(FakeDriver.lastLaunch().cluster()).containsExactly(4, 1, 1);
+      try (var graph = device.capture(captured -> captured.launch(plain.asDependent()))) {
+        stream.launch(plain);
+        graph.launch(stream);
+        assertThat(FakeDriver.lastLaunch().dependent()).as("captured").isTrue();
+      }
+    }
+  }
+
   /** Evicted modules are unloaded unless a kernel or graph still refers to them. */
   void unloadsUnreachableModules() {
     var one = List.<Argument>of(Argument.of(7));

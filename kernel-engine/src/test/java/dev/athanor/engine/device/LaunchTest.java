@@ -194,4 +194,15 @@ class LaunchTest {
           .check(device.capability());
     }
   }
+
+  @Test
+  void dependentLaunchesBeginEarlyFromSm90On() {
+    var launch = new Launch(new Loaded(16, 0), Dim3.of(1), Dim3.of(32), 0, List.of());
+    assertThat(launch.mayBeginEarly(Target.SM_90)).isFalse();
+    var dependent = launch.asCooperative().asDependent();
+    assertThat(dependent.cooperative()).isTrue();
+    assertThat(dependent).isEqualTo(launch.asDependent().asCooperative());
+    assertThat(dependent.mayBeginEarly(Target.SM_89)).isFalse();
+    assertThat(dependent.mayBeginEarly(Target.SM_90A)).isTrue();
+  }
 }

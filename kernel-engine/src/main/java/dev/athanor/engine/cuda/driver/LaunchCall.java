@@ -36,6 +36,12 @@ public record LaunchCall(
   /** CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION. */
   private static final int CLUSTER_DIMENSION = 4;
 
+  /** CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION. */
+  private static final int PROGRAMMATIC_SERIALIZATION = 6;
+
+  /** The attributes that a launch may have. */
+  private static final int MAX_ATTRIBUTES = 3;
+
   /** CUlaunchAttribute: a number, padding, and a value of 64 bytes. */
   private static final int ATTRIBUTE_BYTES = 72;
 
@@ -113,30 +119,43 @@ public record LaunchCall(
     }
   }
 
+  /** Returns whether the driver takes launch attributes, which it does since CUDA 11.8. */
+  public static boolean takesAttributes() {
+    return EXTENDED.isPresent();
+  }
+
   /**
-   * Launches the kernel in clusters (CUDA driver API, cuLaunchKernelEx).
+   * Launches the kernel with launch attributes (CUDA driver API, cuLaunchKernelEx).
    *
+   * @param cluster extents of a cluster; one block if there are none, or the kernel declares them
+   * @param dependent whether it may begin before the previous kernel of the stream has ended
    * @throws IllegalArgumentException if the driver is older than CUDA 11.8
    */
-  public int launchClusters(Dim3 cluster, boolean cooperative) {
+  public int launchWithAttributes(Dim3 cluster, boolean cooperative, boolean dependent) {
     var function =
         EXTENDED.orElseThrow(() ->
             new IllegalArgumentException(
                 "cannot launch %s in clusters of %s blocks: the NVIDIA driver is older than CUDA 11.8; update it"
                     .formatted(kernel, cluster)));
     try (var arena = Arena.ofConfined()) {
-      var attributes = arena.allocate(2 * ATTRIBUTE_BYTES, Long.BYTES);
-      attributes.set(JAVA_INT, 0, CLUSTER_DIMENSION);
-      set(attributes, ATTRIBUTE_VALUE, cluster);
-      attributes.set(JAVA_INT, ATTRIBUTE_BYTES, COOPERATIVE_ATTRIBUTE);
-      attributes.set(JAVA_INT, ATTRIBUTE_BYTES + ATTRIBUTE_VALUE, 1);
+      var attributes = arena.allocate(MAX_ATTRIBUTES * ATTRIBUTE_BYTES, Long.BYTES);
+      int count = 0;
+      if (cluster.count() > 1) {
+        set(value(attributes, count++, CLUSTER_DIMENSION), 0, cluster);
+      }
+      if (cooperative) {
+        value(attributes, count++, COOPERATIVE_ATTRIBUTE).set(JAVA_INT, 0, 1);
+      }
+      if (dependent) {
+        value(attributes, count++, PROGRAMMATIC_SERIALIZATION).set(JAVA_INT, 0, 1);
+      }
       var config = arena.allocate(CONFIG_BYTES, Long.BYTES);
       set(config, 0, grid);
       set(config, 12, block);
       config.set(JAVA_INT, 24, sharedBytes);
       config.set(JAVA_LONG, CONFIG_STREAM, stream.value());
       config.set(ADDRESS, CONFIG_ATTRIBUTES, attributes);
-      config.set(JAVA_INT, CONFIG_COUNT, cooperative ? 2 : 1);
+      config.set(JAVA_INT, CONFIG_COUNT, count);
       return NativeFunctions.call(
           function,
           config,
@@ -144,6 +163,13 @@ public record LaunchCall(
           MemorySegment.ofAddress(parameters.value()),
           MemorySegment.NULL);
     }
+  }
+
+  /** Writes the number of an attribute and returns the place of its value. */
+  private static MemorySegment value(MemorySegment attributes, int index, int number) {
+    var attribute = attributes.asSlice((long) index * ATTRIBUTE_BYTES, ATTRIBUTE_BYTES);
+    attribute.set(JAVA_INT, 0, number);
+    return attribute.asSlice(ATTRIBUTE_VALUE);
   }
 
   private static void set(MemorySegment memory, long at, Dim3 extents) {

@@ -23,6 +23,7 @@ import dev.athanor.engine.cuda.module.CudaKernel;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.CaptureStream;
+import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Event;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
@@ -222,11 +223,13 @@ public final class CudaStream implements Stream, OpenStreams.OpenStream {
     }
   }
 
-  private static int enqueue(Launch launch, LaunchCall call) {
+  private int enqueue(Launch launch, LaunchCall call) {
     // A kernel that declares its cluster is launched like any other.
-    boolean undeclared = launch.kernel().kernel().launchBounds().clusterShape().isEmpty();
-    if (launch.cluster().count() > 1 && undeclared) {
-      return call.launchClusters(launch.cluster(), launch.cooperative());
+    boolean declared = !launch.kernel().kernel().launchBounds().clusterShape().isEmpty();
+    var cluster = declared ? Dim3.of(1) : launch.cluster();
+    boolean dependent = launch.mayBeginEarly(capability.target()) && LaunchCall.takesAttributes();
+    if (cluster.count() > 1 || dependent) {
+      return call.launchWithAttributes(cluster, launch.cooperative(), dependent);
     }
     return launch.cooperative() ? call.launchCooperative() : call.launch();
   }
