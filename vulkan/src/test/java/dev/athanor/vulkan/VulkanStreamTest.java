@@ -14,6 +14,7 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Printer;
 import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -47,6 +48,14 @@ class VulkanStreamTest {
           }
           """,
           "increment.ptx");
+
+  private static final Module WAITING_INCREMENT =
+      Parser.parse(
+          Printer.print(INCREMENT)
+              .replace("sm_70", "sm_90")
+              .replace("version 7.4", "version 8.0")
+              .replace("ld.param.u64", "griddepcontrol.wait;\n ld.param.u64"),
+          "waiting.ptx");
 
   /** Writes the number of blocks to the word of each block. */
   private static final Module BLOCKS =
@@ -124,6 +133,19 @@ class VulkanStreamTest {
             .isEqualTo(expected);
       }
     }
+  }
+
+  /** Launches run in order, so that the permission has no effect. */
+  @Test
+  void runsDependentLaunchesInOrder() {
+    var buffer = device.allocate(4);
+    stream.fill(buffer, 0, 4, (byte) 0);
+    stream.launch(increment(device, buffer, 2));
+    var waiting = device.load(WAITING_INCREMENT, "increment");
+    stream.launch(
+        new Launch(waiting, Dim3.of(1), Dim3.of(1), 0, List.of(Argument.of(buffer), Argument.of(3)))
+            .asDependent());
+    assertThat(download(stream, buffer)).containsExactly(5, 0, 0, 0);
   }
 
   @Test

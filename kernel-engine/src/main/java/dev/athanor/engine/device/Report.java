@@ -40,6 +40,8 @@ public record Report(
     ATOMIC_AND_PLAIN("A race between an atomic and a plain access."),
     NARROW_SCOPE("Strong accesses, one of whose scopes excludes the other's thread."),
     READ_ONLY_WRITTEN("A ld.global.nc of memory that the same launch writes."),
+    GRID_NOT_AWAITED(
+        "An access of a dependent launch to memory of an earlier one, without griddepcontrol.wait."),
 
     COPY_NOT_AWAITED("A read of an asynchronous copy's destination before the copy is waited for."),
     COPY_SOURCE_WRITTEN("A write to an asynchronous copy's source before the copy is waited for."),

@@ -297,7 +297,7 @@ public final class EmulatedDevice implements Device {
   }
 
   /** Validates a launch and reads its parameters; returns its execution. */
-  Runnable prepare(Launch launch) {
+  Consumer<LastLaunch> prepare(Launch launch) {
     if (!(launch.kernel() instanceof Loaded loaded) || loaded.device != this) {
       throw new IllegalArgumentException(
           "kernel " + launch.kernel().kernel().name() + " was loaded on another device");
@@ -305,17 +305,25 @@ public final class EmulatedDevice implements Device {
     launch.check(capability);
     var parameters = parameters(launch);
     launch.checkResident(residentBlocks(launch), capability);
-    return () -> run(launch, loaded.program, parameters);
+    return last -> run(launch, loaded.program, parameters, last);
   }
 
-  private static LaunchObserver.@Nullable Factory sanitizer(EmulatorOptions options) {
+  /**
+   * @param previous the launch that a dependent one may overlap; null = none
+   */
+  private static LaunchObserver.@Nullable Factory sanitizer(
+      EmulatorOptions options, @Nullable SanitizedLaunch previous) {
     boolean races = options.sanitize() == Sanitize.FULL;
     return options.sanitize() == Sanitize.OFF
         ? null
-        : launch -> new SanitizedLaunch(launch, races, options.ignored());
+        : launch -> new SanitizedLaunch(launch, races, options.ignored(), previous);
   }
 
-  private void run(Launch launch, LoadedProgram program, Memory parameters) {
+  private void run(Launch launch, LoadedProgram program, Memory parameters, LastLaunch last) {
+    if (!launch.mayBeginEarly(options.target())) {
+      last.clear();
+    }
+    var previous = last.take();
     var workspace = launch.cooperative() ? workspace() : null;
     try {
       var launched =
@@ -334,12 +342,15 @@ public final class EmulatedDevice implements Device {
                   options,
                   workspace == null ? 0 : workspace.address(),
                   new PrintBuffer()),
-              sanitizer(options));
+              sanitizer(options, previous));
       try {
         if (workspace == null) {
           workers.run(launched);
         } else {
           WorkerPool.runCooperatively(launched);
+        }
+        if (launched.observer() instanceof SanitizedLaunch sanitized) {
+          last.set(sanitized);
         }
       } finally {
         launched.context().printed().deliver(options.output());

@@ -10,6 +10,7 @@ import java.lang.foreign.MemorySegment;
 final class EmulatedStream implements Stream {
 
   private final EmulatedDevice device;
+  private final LastLaunch last = new LastLaunch();
   private boolean closed;
 
   EmulatedStream(EmulatedDevice device) {
@@ -19,6 +20,7 @@ final class EmulatedStream implements Stream {
   @Override
   public void upload(MemorySegment source, Buffer target, long offset) {
     use(() -> {
+      last.clear();
       StreamTask.range(device, target, offset, source.byteSize()).copyFrom(source);
       device.own(target).define(offset, source.byteSize());
     });
@@ -26,23 +28,28 @@ final class EmulatedStream implements Stream {
 
   @Override
   public void download(Buffer source, long offset, MemorySegment target) {
-    use(() -> target.copyFrom(StreamTask.range(device, source, offset, target.byteSize())));
+    use(() -> {
+      last.clear();
+      target.copyFrom(StreamTask.range(device, source, offset, target.byteSize()));
+    });
   }
 
   @Override
   public void copy(Buffer source, long sourceOffset, Buffer target, long targetOffset, long bytes) {
     use(() ->
-        StreamTask.copy(device, source, sourceOffset, target, targetOffset, bytes).task().run());
+        StreamTask.copy(device, source, sourceOffset, target, targetOffset, bytes)
+            .task()
+            .accept(last));
   }
 
   @Override
   public void fill(Buffer target, long offset, long bytes, byte value) {
-    use(() -> StreamTask.fill(device, target, offset, bytes, value).task().run());
+    use(() -> StreamTask.fill(device, target, offset, bytes, value).task().accept(last));
   }
 
   @Override
   public void launch(Launch launch) {
-    use(() -> StreamTask.launch(device, launch).task().run());
+    use(() -> StreamTask.launch(device, launch).task().accept(last));
   }
 
   @Override
@@ -60,11 +67,18 @@ final class EmulatedStream implements Stream {
   @Override
   public void synchronize() {
     checkOpen();
+    last.clear();
   }
 
   @Override
   public void close() {
     closed = true;
+    last.clear();
+  }
+
+  /** Work follows that runs after all launches before it. */
+  void forgetLastLaunch() {
+    last.clear();
   }
 
   boolean belongsTo(EmulatedDevice owner) {

@@ -4,12 +4,13 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Launch;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.function.Consumer;
 
 /**
  * A validated task of a stream; it may run at any time while its buffers are open. Created within
  * {@link EmulatedDevice#use}.
  */
-record StreamTask(List<Buffer> buffers, Runnable task) {
+record StreamTask(List<Buffer> buffers, Consumer<LastLaunch> task) {
 
   /** See {@link EmulatedStream#copy}. */
   static StreamTask copy(
@@ -30,7 +31,8 @@ record StreamTask(List<Buffer> buffers, Runnable task) {
     var fresh = device.own(target).defined();
     return new StreamTask(
         List.of(source, target),
-        () -> {
+        last -> {
+          last.clear();
           to.copyFrom(from);
           if (known != null && fresh != null) {
             fresh.copyRange(known, sourceOffset, targetOffset, bytes);
@@ -45,7 +47,8 @@ record StreamTask(List<Buffer> buffers, Runnable task) {
     var allocation = device.own(target);
     return new StreamTask(
         List.of(target),
-        () -> {
+        last -> {
+          last.clear();
           to.fill(value);
           allocation.define(offset, bytes);
         });

@@ -272,6 +272,15 @@ public sealed interface Semantics {
   /** Waits until all threads of the cluster have arrived. */
   record ClusterWait() implements Synchronization {}
 
+  /**
+   * {@code griddepcontrol.wait}: waits until the previous launch of the stream has completed and
+   * its writes are visible. Returns at once unless the launch is a dependent one.
+   */
+  record AwaitPreviousGrid() implements Synchronization {}
+
+  /** {@code griddepcontrol.launch_dependents}: lets dependent launches of the stream begin. */
+  record LaunchDependents() implements Synchronization {}
+
   /** An operation on a {@link Barrier}. */
   enum BarrierKind {
     /** Waits. */

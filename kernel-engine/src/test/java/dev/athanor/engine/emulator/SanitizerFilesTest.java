@@ -44,7 +44,7 @@ import org.junit.jupiter.api.TestFactory;
  * <p>{@code // launch: grid 2, block 64, shared 0, args count*64 zero*64 raw*16 closed*4 null 7}
  * describes the launch: buffers of ascending, zero or uninitialized words, the address of a closed
  * buffer, a null pointer, a number. {@code map*8} is a tensor map of that many rows of 32 ascending
- * words, in tiles of 8 rows.
+ * words, in tiles of 8 rows. Further kernels of a file follow as dependent launches like the first.
  */
 class SanitizerFilesTest {
 
@@ -153,13 +153,16 @@ class SanitizerFilesTest {
       for (var word : launch.group(4).strip().split(" ", -1)) {
         arguments.add(argument(device, stream, word));
       }
-      stream.launch(
-          new Launch(
-              device.load(module, module.kernels().getFirst().name()),
-              Dim3.of(Integer.parseInt(launch.group(1))),
-              Dim3.of(Integer.parseInt(launch.group(2))),
-              Integer.parseInt(launch.group(3)),
-              arguments));
+      for (var kernel : module.kernels()) {
+        var next =
+            new Launch(
+                device.load(module, kernel.name()),
+                Dim3.of(Integer.parseInt(launch.group(1))),
+                Dim3.of(Integer.parseInt(launch.group(2))),
+                Integer.parseInt(launch.group(3)),
+                arguments);
+        stream.launch(kernel.equals(module.kernels().getFirst()) ? next : next.asDependent());
+      }
       return List.of();
     } catch (KernelFault fault) {
       assertThat(fault.findings()).isNotEmpty();

@@ -96,7 +96,8 @@ final class Instructions {
         int scope = i.modifiers().has("cta") ? Spirv.WORKGROUP_SCOPE : Spirv.DEVICE_SCOPE;
         code.effect(Spirv.MEMORY_BARRIER, code.module.word(scope), code.module.ordered());
       }
-      case Semantics.NoEffect _ -> {}
+      // launches run one after the other
+      case Semantics.AwaitPreviousGrid _, Semantics.LaunchDependents _, Semantics.NoEffect _ -> {}
       case Semantics.Call _, Semantics.RuntimeCall _, Semantics.IndexedBranch _ ->
           throw new UnsupportedKernelException(
               "it has %s; shaders have no calls of device functions and no indirect branches"

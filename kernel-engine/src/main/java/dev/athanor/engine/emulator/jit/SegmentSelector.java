@@ -64,7 +64,8 @@ final class SegmentSelector {
     return switch (i.form().semantics()) {
       case Semantics.Pure _ -> Binder.clocks(i).isEmpty();
       case Semantics.Load _, Semantics.Store _ -> !LoadStore.isStrong(i);
-      case Semantics.NoEffect _ -> true;
+      case Semantics.AwaitPreviousGrid _, Semantics.LaunchDependents _, Semantics.NoEffect _ ->
+          true;
       // the interpreter checks whether a branch with .uni is uniform
       case Semantics.Branch _ -> i.guard() == null || !i.modifiers().has("uni");
       case Semantics.Warp _,
@@ -77,7 +78,11 @@ final class SegmentSelector {
           Semantics.StoreTile _,
           Semantics.Asynchronous _,
           Semantics.Completion _,
-          Semantics.Synchronization _,
+          Semantics.Fence _,
+          Semantics.Barrier _,
+          Semantics.WarpBarrier _,
+          Semantics.ClusterArrive _,
+          Semantics.ClusterWait _,
           Semantics.TensorMapUpdate _,
           Semantics.IndexedBranch _,
           Semantics.Call _,

@@ -322,13 +322,17 @@ final class SegmentWriter {
         memory.store(pc, instruction);
         code.iconst_1().istore(stored);
       }
-      case Semantics.NoEffect _ -> {}
+      case Semantics.AwaitPreviousGrid _, Semantics.LaunchDependents _, Semantics.NoEffect _ -> {}
       case Semantics.Pure _ -> compute(instruction);
       case Semantics.Computation _,
           Semantics.Access _,
           Semantics.Asynchronous _,
           Semantics.Completion _,
-          Semantics.Synchronization _,
+          Semantics.Fence _,
+          Semantics.Barrier _,
+          Semantics.WarpBarrier _,
+          Semantics.ClusterArrive _,
+          Semantics.ClusterWait _,
           Semantics.TensorMapUpdate _,
           Semantics.Control _ ->
           throw new IllegalStateException(instruction + " is not compiled");

@@ -116,7 +116,9 @@ public final class Binder {
               Kind.STRAIGHT,
               i,
               i.operands().isEmpty() ? new SimpleSteps.Fence() : async(i).fenceMap());
-      case Semantics.NoEffect _ -> op(Kind.STRAIGHT, i, new SimpleSteps.NoEffect());
+      // launches run one after the other
+      case Semantics.AwaitPreviousGrid _, Semantics.LaunchDependents _, Semantics.NoEffect _ ->
+          op(Kind.STRAIGHT, i, new SimpleSteps.NoEffect());
       case Semantics.ClusterRank _ ->
           op(
               Kind.STRAIGHT,

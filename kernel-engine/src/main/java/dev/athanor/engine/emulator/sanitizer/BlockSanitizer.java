@@ -79,12 +79,14 @@ final class BlockSanitizer implements Observer {
     history.begin(number, rank);
     access = new Access(number, (int) history.cluster(), effect);
     definedness.begin();
+    races.begin();
     async.begin();
   }
 
   @Override
   public void end() {
     async.end();
+    races.end();
   }
 
   @Override
@@ -114,6 +116,8 @@ final class BlockSanitizer implements Observer {
       }
       case FENCE -> history.ordering.fence(warp, chosen, effect);
       case CLUSTER_ARRIVE -> history.arrive(warp, chosen, effect.releases());
+      case AWAIT_GRID -> races.awaitGrid(warp, chosen);
+      case LAUNCH_DEPENDENTS -> races.launchDependents(warp, chosen);
       case EXIT -> exit(warp, chosen);
       case PROXY_FENCE -> history.clocks.fenceProxies(warp, chosen, effect.fences());
       case INIT_FENCE -> history.async.fenceInit(warp, chosen);

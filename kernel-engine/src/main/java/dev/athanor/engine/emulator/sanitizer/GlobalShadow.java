@@ -179,6 +179,56 @@ final class GlobalShadow {
     return found;
   }
 
+  /**
+   * An access of a launch that has ended.
+   *
+   * @param stamp its {@link AccessStamp}
+   * @param cluster that made it
+   */
+  record Recorded(long stamp, int cluster, boolean wrote) {}
+
+  /**
+   * Returns an access to bytes that conflicts with one of another launch; null = none. The launch
+   * of this shadow has ended.
+   *
+   * @param writes whether the other launch writes
+   * @param strong whether it does so strongly at the scope of the device
+   */
+  @Nullable Recorded conflict(
+      Allocation buffer, long offset, int bytes, boolean writes, boolean strong) {
+    var pages = buffers.get(buffer);
+    if (pages == null) {
+      return null;
+    }
+    long end = offset + bytes;
+    for (long start = offset; start < end; start = (start | (PAGE - 1)) + 1) {
+      var page = pages.pages.get((int) (start >>> PAGE_BITS));
+      if (page == null) {
+        continue;
+      }
+      long stop = Math.min(end, (start | (PAGE - 1)) + 1);
+      int last = (int) ((stop - 1) & (PAGE - 1)) >> page.shift;
+      for (int cell = (int) (start & (PAGE - 1)) >> page.shift; cell <= last; cell++) {
+        for (int slot = WRITER; slot < (writes ? SLOTS : READER); slot++) {
+          int at = cell * SLOTS + slot;
+          if (conflicts(page.stamps[at], strong)) {
+            return new Recorded(page.stamps[at], page.clusters[at], slot == WRITER);
+          }
+        }
+        if (page.strong != null
+            && page.strongClusters != null
+            && conflicts(page.strong[cell], strong)) {
+          return new Recorded(page.strong[cell], page.strongClusters[cell], true);
+        }
+      }
+    }
+    return null;
+  }
+
+  private static boolean conflicts(long stamp, boolean strong) {
+    return stamp != 0 && !(strong && AccessStamp.strength(stamp) == AccessStamp.DEVICE);
+  }
+
   private static void read(
       Page page, int at, long stamp, Access access, int lane, ConflictListener listener) {
     long[] stamps = page.stamps;

@@ -50,6 +50,9 @@ final class LaunchHistory {
   final ProductRegisters.Uses productRegisters;
   final GlobalShadow shadow = new GlobalShadow();
 
+  /** The launches that this one may overlap; null = none. */
+  final @Nullable PreviousGrids previous;
+
   /** The local memory of a thread in bytes. */
   final int localBytes;
 
@@ -60,11 +63,17 @@ final class LaunchHistory {
 
   /**
    * @param ignored kinds that are not reported
+   * @param earlier the previous launch of the stream, if this one may overlap it; null = none
    */
-  LaunchHistory(Observed observed, boolean races, Set<Report.Kind> ignored) {
+  LaunchHistory(
+      Observed observed, boolean races, Set<Report.Kind> ignored, @Nullable LaunchHistory earlier) {
     this.heap = observed.heap();
     this.localBytes = observed.localBytes();
     this.races = races;
+    this.previous =
+        races && earlier != null
+            ? PreviousGrids.after(earlier, agentNumbers.getAndIncrement())
+            : null;
     this.reports = new Reports(ignored);
     this.geometry =
         new LaunchGeometry(

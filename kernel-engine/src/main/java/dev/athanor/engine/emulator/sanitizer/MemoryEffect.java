@@ -58,6 +58,8 @@ public record MemoryEffect(
     INIT_FENCE,
     /** Makes a changed tensor map visible to tensor copies. */
     MAP_FENCE,
+    AWAIT_GRID,
+    LAUNCH_DEPENDENTS,
     EXIT
   }
 
@@ -158,6 +160,8 @@ public record MemoryEffect(
               AccessStamp.of(number, AccessStamp.WEAK, 0),
               0,
               null);
+      case Semantics.AwaitPreviousGrid _ -> plain(Kind.AWAIT_GRID, number, instruction, 0, 0);
+      case Semantics.LaunchDependents _ -> plain(Kind.LAUNCH_DEPENDENTS, number, instruction, 0, 0);
       case Semantics.Exit _ -> plain(Kind.EXIT, number, instruction, 0, 0);
       // the emulator notifies observers of barriers and of the groups of bulk copies and products
       case Semantics.Pure _,

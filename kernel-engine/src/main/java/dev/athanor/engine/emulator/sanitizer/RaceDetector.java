@@ -5,7 +5,10 @@ import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Warps;
 import org.jspecify.annotations.Nullable;
 
-/** Detects races of one block: looks up earlier accesses to the same bytes and records new ones. */
+/**
+ * Detects races of one block: looks up earlier accesses to the same bytes, in this launch and in
+ * those that it may overlap, and records new ones.
+ */
 final class RaceDetector {
   private final LaunchHistory launch;
   private final ClusterHistory history;
@@ -13,6 +16,14 @@ final class RaceDetector {
 
   /** For each lane the key of its location in {@link ReleaseAcquire}. */
   private final long[] keys = new long[Warps.SIZE];
+
+  /** Whether a thread of the block has waited for the previous grid. */
+  private boolean awaitsGrid;
+
+  /**
+   * Whether one has let dependent launches begin, without knowing that the previous grid is over.
+   */
+  private boolean launchesEarly;
 
   private @Nullable Allocation lastBuffer;
   private GlobalShadow.@Nullable Pages lastPages;
@@ -41,6 +52,40 @@ final class RaceDetector {
   /** Lanes access a buffer. */
   void global(Access access, Allocation buffer, int lanes) {
     launch.shadow.access(pages(buffer), access, lanes, classifier);
+    if (launch.previous != null) {
+      launch.previous.check(launch, history.clocks, access, buffer, lanes);
+    }
+  }
+
+  /** A block begins. */
+  void begin() {
+    awaitsGrid = false;
+    launchesEarly = false;
+  }
+
+  /** Lanes execute {@code griddepcontrol.wait}. */
+  void awaitGrid(int warp, int lanes) {
+    if (launch.previous != null && lanes != 0) {
+      history.clocks.acquire(warp, lanes, history.live[warp], launch.previous.completion());
+      awaitsGrid = true;
+    }
+  }
+
+  /** Lanes execute {@code griddepcontrol.launch_dependents}. */
+  void launchDependents(int warp, int lanes) {
+    if (launch.previous != null) {
+      for (int left = lanes; left != 0; left &= left - 1) {
+        int lane = Integer.numberOfTrailingZeros(left);
+        launchesEarly |= !launch.previous.isKnown(history.clocks, warp, lane);
+      }
+    }
+  }
+
+  /** All threads of the block have exited. */
+  void end() {
+    if (launch.previous != null && awaitsGrid) {
+      launch.previous.awaitedByBlock(launchesEarly);
+    }
   }
 
   private GlobalShadow.Pages pages(Allocation buffer) {

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /** The sanitizer of a launch. */
 public final class SanitizedLaunch implements LaunchObserver {
@@ -21,7 +22,21 @@ public final class SanitizedLaunch implements LaunchObserver {
    * @param ignored kinds that it does not report
    */
   public SanitizedLaunch(Observed observed, boolean races, Set<Report.Kind> ignored) {
-    this.history = new LaunchHistory(observed, races, ignored);
+    this(observed, races, ignored, null);
+  }
+
+  /**
+   * @param races whether it detects races in addition to invalid memory and barrier use
+   * @param ignored kinds that it does not report
+   * @param previous the previous launch of the stream, if this one is dependent; null = none
+   */
+  public SanitizedLaunch(
+      Observed observed,
+      boolean races,
+      Set<Report.Kind> ignored,
+      @Nullable SanitizedLaunch previous) {
+    this.history =
+        new LaunchHistory(observed, races, ignored, previous == null ? null : previous.history);
   }
 
   @Override

@@ -222,6 +222,57 @@ record SanitizerMessages(
         1);
   }
 
+  /**
+   * An access that conflicts with one of an earlier launch.
+   *
+   * @param found the access of the earlier launch
+   * @param other the texts of the earlier launch
+   * @param last whether that is the previous launch
+   * @param waited whether the thread has waited for the previous launch
+   */
+  Report previous(
+      Access access,
+      int lane,
+      GlobalShadow.Recorded found,
+      SanitizerMessages other,
+      boolean last,
+      boolean waited) {
+    var effect = access.effect();
+    var request = access.request();
+    var earlier = other.effects.get(AccessStamp.instruction(found.stamp()));
+    var there =
+        other.geometry.inCluster(
+            found.cluster(), AccessStamp.thread(found.stamp()), earlier.instruction());
+    var place = geometry.of(access.block, Warps.thread(request.warp, lane), effect.instruction());
+    var bytes = bytes(request, lane);
+    var what =
+        "%s %s %s, which kernel %s of %s launch %s (thread %s of block %s, \"%s\" at %s), %s"
+            .formatted(
+                lane(place),
+                verb(effect, request.kind()),
+                bytes,
+                there.kernel(),
+                last ? "the previous" : "an earlier",
+                earlierVerb(found.stamp(), found.wrote(), earlier),
+                there.thread(),
+                there.block(),
+                there.instruction(),
+                there.source(),
+                waited
+                    ? "and the previous launch has not waited for that one"
+                    : "before griddepcontrol.wait");
+    return new Report(
+        Kind.GRID_NOT_AWAITED,
+        place,
+        there,
+        bytes,
+        what,
+        waited
+            ? "execute griddepcontrol.wait in every dependent kernel"
+            : "execute griddepcontrol.wait before this instruction",
+        1);
+  }
+
   private static String lane(Place place) {
     return "lane %d of warp %d".formatted(place.lane(), place.warp());
   }

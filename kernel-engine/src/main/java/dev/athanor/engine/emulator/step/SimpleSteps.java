@@ -63,7 +63,7 @@ public final class SimpleSteps {
     }
   }
 
-  /** An instruction without effect. */
+  /** An instruction without effect on values. */
   public record NoEffect() implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {}

@@ -276,6 +276,8 @@ final class Uniformity {
           Semantics.WarpBarrier _,
           Semantics.ClusterArrive _,
           Semantics.ClusterWait _,
+          Semantics.AwaitPreviousGrid _,
+          Semantics.LaunchDependents _,
           Semantics.TensorMapUpdate _,
           Semantics.Control _,
           Semantics.NoEffect _ ->

@@ -36,6 +36,8 @@ final class Replacements {
    */
   private static final List<Replacement> ALL =
       List.of(
+          // before sm_90, launches begin after the previous one has ended
+          Replacement.of("griddepcontrol.(wait|launch_dependents)", _ -> {}),
           Replacement.of("cvt.rn.bf16.f32", Arithmetic::toBf16),
           Replacement.of("cvt.rn.bf16x2.f32", out -> Arithmetic.pack(out, Arithmetic::bf16)),
           Replacement.of("cvt.rn.f16x2.f32", out -> Arithmetic.pack(out, Arithmetic::f16)),

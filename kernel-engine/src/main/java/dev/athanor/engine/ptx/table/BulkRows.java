@@ -4,11 +4,13 @@ import static dev.athanor.engine.ptx.table.Row.row;
 
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Semantics.AwaitPreviousGrid;
 import dev.athanor.engine.ptx.Semantics.BulkCopy;
 import dev.athanor.engine.ptx.Semantics.CommitBulk;
 import dev.athanor.engine.ptx.Semantics.CopyTensorMap;
 import dev.athanor.engine.ptx.Semantics.Fence;
 import dev.athanor.engine.ptx.Semantics.FenceKind;
+import dev.athanor.engine.ptx.Semantics.LaunchDependents;
 import dev.athanor.engine.ptx.Semantics.NoEffect;
 import dev.athanor.engine.ptx.Semantics.ReplaceInTensorMap;
 import dev.athanor.engine.ptx.Semantics.StoreAsync;
@@ -44,7 +46,8 @@ final class BulkRows {
     all.add(row("9.7.13.4",  "8.3", 90, "fence.proxy.tensormap::generic.release.scope",   new Fence(FenceKind.TENSOR_MAP)));
     all.add(row("9.7.13.4",  "8.3", 90, "fence.proxy.tensormap::generic.acquire.scope [a]:generic, n:literal(128)", new Fence(FenceKind.TENSOR_MAP)));
     all.add(row("9.7.13.4",  "8.0", 90, "fence.mbarrier_init.release.cluster",            new Fence(FenceKind.MBARRIER_INIT)));
-    all.add(row("9.7.13.13", "7.8", 90, "griddepcontrol.<launch_dependents|wait>",        new NoEffect()));
+    all.add(row("9.7.13.13", "7.8", 90, "griddepcontrol.launch_dependents",               new LaunchDependents()));
+    all.add(row("9.7.13.13", "7.8", 90, "griddepcontrol.wait",                            new AwaitPreviousGrid()));
     // spotless:on
     return all;
   }
