@@ -328,6 +328,24 @@ public final class KernelBuilder {
     emitter.emit("bar.warp.sync", Immediate.of(-1));
   }
 
+  /**
+   * Waits until the previous launch of the stream has completed, whose writes are visible
+   * afterwards. A kernel of dependent launches executes it before it reads what earlier launches
+   * write, and before it writes what they access. Returns at once in other launches, and has no
+   * instruction before sm_90 (PTX ISA 9.7.13.13).
+   */
+  public void awaitPreviousGrid() {
+    emitter.emit("griddepcontrol.wait");
+  }
+
+  /**
+   * Lets a dependent launch that follows begin, once every block has executed it or ended. Makes no
+   * writes visible: that launch waits with {@link #awaitPreviousGrid}. Has no effect before sm_90.
+   */
+  public void launchDependents() {
+    emitter.emit("griddepcontrol.launch_dependents");
+  }
+
   /** Commits the asynchronous copies that this thread issued since the last group as a group. */
   public void commitCopies() {
     emitter.emit("cp.async.commit_group");

@@ -146,6 +146,25 @@ public final class Gpu {
   }
 
   /**
+   * Waits until the previous launch of the stream has completed, whose writes are visible
+   * afterwards. Returns at once unless the launch is dependent ({@code Launch.asDependent}). Such a
+   * kernel calls it before it reads what earlier launches write, and before it writes what they
+   * access. PTX: {@code griddepcontrol.wait}; nothing before sm_90, where no launch is dependent.
+   */
+  public static void awaitPreviousGrid() {
+    // launches in plain Java are never dependent
+  }
+
+  /**
+   * Lets a dependent launch that follows begin, once every block has called it or ended. Makes no
+   * writes visible: that launch calls {@link #awaitPreviousGrid}. PTX: {@code
+   * griddepcontrol.launch_dependents}; nothing before sm_90.
+   */
+  public static void launchDependents() {
+    // launches in plain Java are never dependent
+  }
+
+  /**
    * Prints numbers for debugging, as C's {@code printf} does. CUDA and plain Java write to the
    * standard output, {@link HostKernel#output} elsewhere; the emulator logs the text, or passes it
    * to {@code EmulatorOptions.withOutput}. CUDA and the emulator do so when the launch has ended,

@@ -150,6 +150,8 @@ public final class Intrinsics {
         new Meaning.OfGridWorkspace(
             new Intrinsic("gridWorkspace", NONE, WarpLowerings::gridWorkspace)));
     gpu("warpBarrier", emits("warpBarrier", WRITE, WarpLowerings::warpBarrier));
+    gpu("awaitPreviousGrid", emits("awaitPreviousGrid", WRITE, WarpLowerings::awaitPreviousGrid));
+    gpu("launchDependents", emits("launchDependents", WRITE, WarpLowerings::launchDependents));
     gpu("print", new Meaning.OfPrint());
     gpu("memoryFence", emits("memoryFence", WRITE, (out, _, _) -> out.emit("fence.acq_rel.gpu")));
   }

@@ -18,6 +18,14 @@ final class WarpLowerings {
     out.emit("bar.sync", Immediate.of(0));
   }
 
+  static void awaitPreviousGrid(Instructions out, Operand result, List<Operand> inputs) {
+    out.emit("griddepcontrol.wait");
+  }
+
+  static void launchDependents(Instructions out, Operand result, List<Operand> inputs) {
+    out.emit("griddepcontrol.launch_dependents");
+  }
+
   /** Returns the address of the workspace, whose halves are in two registers. */
   static void gridWorkspace(Instructions out, Operand result, List<Operand> inputs) {
     out.emit("mov.b64", result, Operand.Vector.of(List.of(inputs.get(1), inputs.get(0))));
