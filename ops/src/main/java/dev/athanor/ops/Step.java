@@ -13,13 +13,26 @@ import java.util.function.UnaryOperator;
  *
  * @param block threads per block
  * @param sharedBytes of the kernel's dynamic shared array; 0 when it has none
+ * @param dependent whether it may begin before the previous launch has ended, as in {@link
+ *     Launch#dependent}
  */
-public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, Arguments arguments) {
+public record Step(
+    Variant variant,
+    Dim3 grid,
+    Dim3 block,
+    int sharedBytes,
+    Arguments arguments,
+    boolean dependent) {
 
   private static final int MAX_GRID_YZ = 65_535;
 
   /** The most static shared memory that a kernel can declare. */
   private static final int MAX_STATIC_SHARED_BYTES = 48 << 10;
+
+  /** Creates a launch that begins after the previous one has ended. */
+  public Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, Arguments arguments) {
+    this(variant, grid, block, sharedBytes, arguments, false);
+  }
 
   /** Creates a launch of one-dimensional blocks. */
   public Step(Variant variant, Dim3 grid, int threads, int sharedBytes, Arguments arguments) {
@@ -28,7 +41,12 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, Argu
 
   /** Returns the same launch with other arguments. */
   public Step map(UnaryOperator<Slot> change) {
-    return new Step(variant, grid, block, sharedBytes, arguments.map(change));
+    return new Step(variant, grid, block, sharedBytes, arguments.map(change), dependent);
+  }
+
+  /** Returns the same launch as a dependent one. */
+  public Step asDependent() {
+    return new Step(variant, grid, block, sharedBytes, arguments, true);
   }
 
   /** Returns the number of threads per block. */
@@ -155,6 +173,7 @@ public record Step(Variant variant, Dim3 grid, Dim3 block, int sharedBytes, Argu
   Launch launch(KernelCache kernels, Bindings bindings) {
     var kernel = kernels.get(variant);
     var ordered = arguments.of(kernel.kernel(), slot -> argument(slot, bindings));
-    return new Launch(kernel, grid, block, sharedBytes, ordered);
+    var launch = new Launch(kernel, grid, block, sharedBytes, ordered);
+    return dependent ? launch.asDependent() : launch;
   }
 }
