@@ -59,12 +59,16 @@ public record Cluster(KernelBuilder k, int blocks) {
     }
   }
 
-  /** Arrives at an mbarrier of each block; thread {@code i} of a warpgroup arrives at block i's. */
-  public void arriveAll(Mbarriers mbarriers, Int index, Predicate condition, Int thread) {
+  /**
+   * Arrives at an mbarrier of a block of the cluster in threads where the condition holds.
+   *
+   * @param rank of the block
+   */
+  public void arriveWhere(Predicate condition, Mbarriers mbarriers, Int index, Int rank) {
     if (blocks == 1) {
-      mbarriers.arriveWhere(condition.and(thread.eq(0)), index);
+      mbarriers.arriveWhere(condition, index);
     } else {
-      mbarriers.arriveWhere(condition.and(thread.lt(blocks)), index, thread);
+      mbarriers.arriveWhere(condition, index, rank);
     }
   }
 }

@@ -574,12 +574,29 @@ public final class KernelBuilder {
    */
   public void multiplyAsync(
       Mma shape, Wide a, Wide b, boolean rowsOfA, boolean rowsOfB, List<MatrixFragment> sum) {
-    multiplyAsync(shape, a, b, rowsOfA, rowsOfB, sum, Immediate.of(1));
+    multiplyAsync(shape, a, b, rowsOfA, rowsOfB, sum, true);
   }
 
   /**
-   * Multiplies like the method above, but replaces the sums where {@code adds} does not hold. It is
-   * the same in all threads of the warpgroup.
+   * Multiplies like the method above.
+   *
+   * @param adds whether the products are added to the sums; otherwise they replace them
+   */
+  public void multiplyAsync(
+      Mma shape,
+      Wide a,
+      Wide b,
+      boolean rowsOfA,
+      boolean rowsOfB,
+      List<MatrixFragment> sum,
+      boolean adds) {
+    multiplyAsync(shape, a, b, rowsOfA, rowsOfB, sum, Immediate.of(adds ? 1 : 0));
+  }
+
+  /**
+   * Multiplies like the method above.
+   *
+   * @param adds the same in all threads of the warpgroup
    */
   public void multiplyAsync(
       Mma shape,

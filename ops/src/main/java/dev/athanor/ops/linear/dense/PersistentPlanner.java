@@ -46,6 +46,9 @@ record PersistentPlanner(
   /** Elements of a tile whose epilogue may need many registers beside the sums. */
   private static final int MOST_FINISHED = 128 * 256;
 
+  /** Elements of a tile whose sums are promoted, so that they need twice the registers. */
+  private static final int MOST_PROMOTED = 128 * 192;
+
   /** Registers of a thread before roles divide them. */
   private static final int REGISTERS = 168;
 
@@ -67,11 +70,14 @@ record PersistentPlanner(
   /** Returns whether there are kernels for these dtypes. */
   private boolean suits() {
     var dtype = problem.dtype();
-    boolean isBytes = dtype == DType.I8;
     boolean depthIsInner = !tiles.a().transposed() && tiles.b().transposed();
     return problem.groups().isEmpty()
         && !problem.scaled()
-        && (dtype == DType.F16 || dtype == DType.BF16 || (isBytes && depthIsInner));
+        && (dtype == DType.F16 || dtype == DType.BF16 || (dtype.bytes() == 1 && depthIsInner));
+  }
+
+  private boolean promotes() {
+    return problem.dtype() == DType.E4M3 || problem.dtype() == DType.E5M2;
   }
 
   private Optional<String> refusal(PersistentTile tile) {
@@ -85,6 +91,9 @@ record PersistentPlanner(
     boolean isLong = problem.epilogue().isLong() || problem.dtype() == DType.I8;
     if (isLong && tile.m() * tile.n() > MOST_FINISHED) {
       return Optional.of("too few registers to finish the sums");
+    }
+    if (promotes() && tile.m() * tile.n() > MOST_PROMOTED) {
+      return Optional.of("too few registers to promote sums");
     }
     int panels = tile.n() / PersistentTile.PANEL;
     if (!tiles.b().transposed() && panels % tile.cluster() != 0) {

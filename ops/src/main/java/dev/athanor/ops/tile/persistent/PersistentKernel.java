@@ -5,14 +5,18 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mbarriers;
+import dev.athanor.engine.author.Predicate;
+import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.TensorParameter;
 import dev.athanor.engine.author.WarpRole;
+import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.tile.EpilogueFunction;
 import dev.athanor.ops.tile.Stage;
 import dev.athanor.ops.tile.TileScheduler.Tile;
 import dev.athanor.ops.tile.persistent.PersistentProduct.Matrices;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -152,36 +156,18 @@ final class PersistentKernel {
   }
 
   private <L> void multiply(Int group, EpilogueFunction<L> epilogue) {
-    var mma = product.mma();
     int slabs = tile.m() / PersistentTile.ROWS / PersistentTile.GROUPS;
-    var sums =
-        IntStream.range(0, slabs)
-            .mapToObj(_ -> Stream.generate(() -> k.accumulator(mma)).limit(tile.n() / 8).toList())
-            .toList();
+    var sums = accumulators(slabs);
     var own = group.times(slabs * PersistentTile.ROWS);
     var parts =
         shared.at(group.times(PersistentTile.PARTS * PersistentTile.PART_BYTES).plus(tile.parts()));
     var store =
         new TileStore(k, parts, group, matrices.c(), matrices.out(), matrices.m(), matrices.n());
     var position = ring.ofReader();
-    var thread = k.thread().rem(WarpRole.GROUP);
+    var multiplied =
+        product.mma().hasReducedAccumulatorPrecision() ? promoted(own, sums) : ahead(own, sums);
     eachTile(place -> {
-      var previous = k.variable(k.integer(0));
-      k.loop(
-          k.integer(0),
-          matrices.depth(),
-          product.depth(),
-          depth -> {
-            position.awaitFull();
-            multiply(position.stage(), own, depth, sums);
-            // all but the newest products have been computed
-            k.awaitProducts(1);
-            ring.free(previous, depth.gt(k.integer(0)), thread);
-            previous.set(position.stage());
-            position.advance();
-          });
-      k.awaitProducts(0);
-      ring.free(previous, matrices.depth().gt(k.integer(0)), thread);
+      multiplied.accept(position);
       for (int slab = 0; slab < slabs; slab++) {
         var row = place.row().plus(own).plus(slab * PersistentTile.ROWS);
         store.store(sums.get(slab), new Tile(place.matrix(), row, place.column()), epilogue);
@@ -190,22 +176,108 @@ final class PersistentKernel {
     store.finish();
   }
 
-  /** Starts to multiply a stage. The products of the first one replace the sums. */
-  private void multiply(Int stage, Int own, Int depth, List<List<MatrixFragment>> sums) {
+  /** Declares the sums of a warpgroup: of each 64 rows, a fragment for each 8 columns. */
+  private List<List<MatrixFragment>> accumulators(int slabs) {
+    return IntStream.range(0, slabs)
+        .mapToObj(
+            _ -> Stream.generate(() -> k.accumulator(product.mma())).limit(tile.n() / 8).toList())
+        .toList();
+  }
+
+  /**
+   * Multiplies the stages of a tile. The products of a stage are started before those of the
+   * previous one are complete.
+   */
+  private Consumer<StageRing.Position> ahead(Int own, List<List<MatrixFragment>> sums) {
+    return position -> {
+      var previous = k.variable(k.integer(0));
+      k.loop(
+          k.integer(0),
+          matrices.depth(),
+          product.depth(),
+          depth -> {
+            position.awaitFull();
+            var isLater = depth.gt(k.integer(0));
+            start(position.stage(), own, 0, product.depth(), Optional.of(isLater), sums);
+            k.awaitProducts(1);
+            free(previous, Optional.of(isLater));
+            previous.set(position.stage());
+            position.advance();
+          });
+      k.awaitProducts(0);
+      free(previous, Optional.empty());
+    };
+  }
+
+  /**
+   * Multiplies the stages of a tile if tensor cores keep few bits of sums: they add {@value
+   * PersistentProduct#PROMOTED} products along K, and f32 additions the rest. Meanwhile they
+   * multiply for the other warpgroup.
+   */
+  private Consumer<StageRing.Position> promoted(Int own, List<List<MatrixFragment>> sums) {
+    var parts = accumulators(sums.size());
+    return position -> {
+      reals(sums).forEach(sum -> sum.set(k.real(Type.F32, 0)));
+      k.loop(
+          k.integer(0),
+          matrices.depth(),
+          product.depth(),
+          _ -> {
+            position.awaitFull();
+            for (int from = 0; from < product.depth(); from += PersistentProduct.PROMOTED) {
+              int to = from + PersistentProduct.PROMOTED;
+              start(position.stage(), own, from, to, Optional.empty(), parts);
+              k.awaitProducts(0);
+              if (to == product.depth()) {
+                free(position.stage(), Optional.empty());
+              }
+              var more = reals(parts).iterator();
+              reals(sums).forEach(sum -> sum.set(sum.plus(more.next())));
+            }
+            position.advance();
+          });
+    };
+  }
+
+  private static Stream<Real.Variable> reals(List<List<MatrixFragment>> sums) {
+    return sums.stream()
+        .flatMap(List::stream)
+        .flatMap(fragment -> fragment.registers().stream())
+        .map(Real.Variable.class::cast);
+  }
+
+  private void free(Int stage, Optional<Predicate> condition) {
+    ring.free(stage, k.thread().rem(WarpRole.GROUP), condition);
+  }
+
+  /**
+   * Starts to multiply a part of a stage.
+   *
+   * @param from first index along K, within the stage
+   * @param to end, exclusive
+   * @param adds whether the first products are added to the sums; without it, they replace them
+   */
+  private void start(
+      Int stage,
+      Int own,
+      int from,
+      int to,
+      Optional<Predicate> adds,
+      List<List<MatrixFragment>> sums) {
     var mma = product.mma();
     var a = product.stageA();
     var b = product.stageB();
     var offset = stage.times(tile.stageBytes());
     k.fenceProducts();
-    for (int step = 0; step < product.depth(); step += mma.k()) {
+    for (int step = from; step < to; step += mma.k()) {
       var right = b.descriptor(shared, offset.plus(a.bytes()), k.integer(0), step);
       for (int slab = 0; slab < sums.size(); slab++) {
         var left = a.descriptor(shared, offset, own.plus(slab * PersistentTile.ROWS), step);
         var sum = sums.get(slab);
-        if (step == 0) {
-          k.multiplyAsync(mma, left, right, !a.kIsRow(), !b.kIsRow(), sum, depth.gt(k.integer(0)));
+        if (step == from && adds.isPresent()) {
+          k.multiplyAsync(mma, left, right, !a.kIsRow(), !b.kIsRow(), sum, adds.get());
         } else {
-          k.multiplyAsync(mma, left, right, !a.kIsRow(), !b.kIsRow(), sum);
+          k.multiplyAsync(mma, left, right, !a.kIsRow(), !b.kIsRow(), sum, step > from);
         }
       }
     }

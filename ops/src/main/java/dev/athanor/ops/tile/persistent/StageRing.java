@@ -5,6 +5,7 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mbarriers;
 import dev.athanor.engine.author.Predicate;
+import java.util.Optional;
 
 /**
  * A ring of stages in shared memory between the warpgroup that copies and those that multiply. Each
@@ -87,8 +88,15 @@ final class StageRing {
     }
   }
 
-  /** Frees a stage in all blocks whose copies fill it, where the condition holds. */
-  void free(Int stage, Predicate condition, Int thread) {
-    cluster.arriveAll(mbarriers, stage.plus(stages), condition, thread);
+  /**
+   * Frees a stage in all blocks whose copies fill it.
+   *
+   * @param thread of the warpgroup that has read the stage
+   * @param condition whether to free it at all
+   */
+  void free(Int stage, Int thread, Optional<Predicate> condition) {
+    var isRank = thread.lt(cluster.blocks());
+    cluster.arriveWhere(
+        condition.map(isRank::and).orElse(isRank), mbarriers, stage.plus(stages), thread);
   }
 }

@@ -114,6 +114,9 @@ class PersistentProductTest {
     "matmul, 'a=f16[2,1,136,72] b=f16[3,72,136]'",
     "matmul, 'a=bf16[136,1160] b=bf16[1160,264] alpha=0.5 outDtype=f32'",
     "matmul, 'a=f16[136,71] b=f16[71,136]'",
+    "matmul-fp8, 'a=e4m3[136,400] b=e4m3[264,400] transposeB=true'",
+    "matmul, 'a=e4m3[136,400] b=e4m3[264,400] transposeB=true outDtype=f32'",
+    "matmul, 'a=e5m2[136,144] b=e5m2[136,144] transposeB=true outDtype=f16 bias=f16[136]'",
     "matmul-int8, 'a=i8[136,400] b=i8[264,400] transposeB=true scale=f32[]'",
     "matmul-int8, 'a=i8[136,144] b=i8[136,144] transposeB=true aScale=f32[136] bScale=f32[136] bias=f32[136] outDtype=bf16'"
   })
@@ -178,7 +181,7 @@ class PersistentProductTest {
 
   @ParameterizedTest
   @CsvSource({
-    "matmul, 'a=e4m3[256,256] b=e4m3[256,256] transposeB=true'",
+    "matmul, 'a=e4m3[256,256] b=e4m3[256,256]'",
     "matmul-int8, 'a=i8[256,256] b=i8[256,256] scale=f32[]'",
     "matmul, 'a=f32[256,256] b=f32[256,256] precision=tf32'"
   })
