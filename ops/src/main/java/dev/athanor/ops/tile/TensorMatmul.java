@@ -152,7 +152,7 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
     var sums = new WarpSums(k, tile, product.mma());
     int extent = scales.map(GroupScales::extent).orElse(promoted);
     var parts = new WarpSums.Parts(k, product, sums, promoted, extent, at -> load(scales, at));
-    var ring = new Ring(k, product, range.from(), both(producerA, producerB));
+    var ring = ring(both(producerA, producerB), range);
     var first = fragments(ring.full(), 0).variables(k);
     k.loop(
         range.from(),
@@ -165,7 +165,9 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
             int end = step + ofWarp.depth();
             var part = parts.begin(depth, step);
             if (end == tile.k()) {
-              ring.advance(rest);
+              ring.advance();
+              rest.run();
+              ring.await();
             }
             var next = fragments(ring.full(), end % tile.k());
             ofWarp.multiply(now, part);
@@ -185,7 +187,7 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   private WarpSums multiplyByGroups(Producer producer, KRange range) {
     var tile = product.tile();
     var sums = new WarpSums(k, tile, product.mma());
-    var ring = new Ring(k, product, range.from(), producer);
+    var ring = ring(producer, range);
     var firstRow = k.warp().div(GROUP_WARPS).times(GROUP_WARPS * Stage.GROUP);
     k.loop(
         range.from(),
@@ -219,7 +221,7 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
     int size = OpaqueMatrix.SIZE;
     int across = tile.warpN() / size;
     var sums = Stream.generate(k::opaqueSum).limit((long) tile.warpM() / size * across).toList();
-    var ring = new Ring(k, product, range.from(), producer);
+    var ring = ring(producer, range);
     k.loop(
         range.from(),
         range.to(),
@@ -243,7 +245,9 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
               }
             }
           }
-          ring.advance(rest);
+          ring.advance();
+          rest.run();
+          ring.await();
         });
     k.awaitCopies(0);
     k.barrier(); // sums reuse the memory of the ring
@@ -288,6 +292,24 @@ public record TensorMatmul(KernelBuilder k, SharedTile shared, TileProduct produ
   private int promoted(Optional<GroupScales> scales) {
     int ofSplit = product.factors() == Factors.SPLIT ? product.tile().k() : 0;
     return scales.map(GroupScales::depth).orElse(ofSplit);
+  }
+
+  /** Starts to fill the stages of a range of K and waits for the first. */
+  private Ring ring(Producer producer, KRange range) {
+    var tile = product.tile();
+    var slots = new Ring.Slots(k.integer(0), product.stageBytes(), tile.stages(), tile.k());
+    slots.fillAhead(producer, range.from());
+    var ring = new Ring(k, slots, producer, this::awaitAll);
+    ring.await();
+    return ring;
+  }
+
+  /** Makes the copies of all threads visible to all threads and to {@code wgmma}. */
+  private void awaitAll() {
+    if (product.tile().instruction() == Instruction.WGMMA) {
+      k.fenceAsyncProxy();
+    }
+    k.barrier();
   }
 
   /** Returns a producer that fills a stage of a and b and commits the copies. */

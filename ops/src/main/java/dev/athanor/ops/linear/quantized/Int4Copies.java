@@ -8,6 +8,7 @@ import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.Int4Layout;
+import dev.athanor.ops.tile.Producer;
 
 /**
  * The asynchronous copies with which a warp loads a step of {@link Int4Gemv} into shared memory.
@@ -28,7 +29,8 @@ record Int4Copies(
     Int firstColumn,
     Int limit,
     int alignK,
-    int alignN) {
+    int alignN)
+    implements Producer {
 
   private static final int MAX_BYTES = 16;
 
@@ -46,7 +48,8 @@ record Int4Copies(
    *
    * @param to offset of the slot in shared memory, in bytes
    */
-  void fill(Int to, Int step) {
+  @Override
+  public Runnable fill(Int to, Int step) {
     left(to, step);
     switch (slot.packing()) {
       case Packing.AlongK _ -> alongK(to, step);
@@ -56,6 +59,7 @@ record Int4Copies(
     }
     ofGroups(to, step);
     k.commitCopies();
+    return () -> {};
   }
 
   /** Returns whether an element of a step is before the limit. */

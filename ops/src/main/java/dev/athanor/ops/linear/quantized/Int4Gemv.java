@@ -12,6 +12,7 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.tile.Epilogue;
+import dev.athanor.ops.tile.Ring;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -171,29 +172,21 @@ record Int4Gemv(
               limit,
               variant.alignK,
               variant.alignN);
-      int ahead = variant.stages() - 1;
       int ringBytes = variant.stages() * slot.bytes();
-      var own = k.warp().times(ringBytes);
+      var slots =
+          new Ring.Slots(
+              k.warp().times(ringBytes), slot.bytes(), variant.stages(), variant.warps());
       var step = first.div(Int4Slot.DEPTH).plus(k.warp());
-      for (int i = 0; i < ahead; i++) {
-        copies.fill(own.plus(i * slot.bytes()), step.plus(i * variant.warps()));
-      }
-      var full = k.variable(own);
-      var free = k.variable(own.plus(ahead * slot.bytes()));
+      slots.fillAhead(copies, step);
+      var ring = new Ring(k, slots, copies, k::warpBarrier);
       k.loop(
           step,
           limit.plus(Int4Slot.DEPTH - 1).div(Int4Slot.DEPTH),
           variant.warps(),
           each -> {
-            k.awaitCopies(ahead - 1);
-            // the copies of all lanes are complete, and all lanes have read the slot to be filled
-            // next
-            k.warpBarrier();
-            copies.fill(free, each.plus(ahead * variant.warps()));
-            multiply(full);
-            free.set(full);
-            var next = full.plus(slot.bytes());
-            full.set(own.where(next.eq(own.plus(ringBytes)), next));
+            ring.begin(each);
+            multiply(ring.full());
+            ring.advance();
           });
       k.awaitCopies(0);
       k.barrier();

@@ -11,6 +11,8 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.quant.Run;
 import dev.athanor.ops.tile.Epilogue;
+import dev.athanor.ops.tile.Producer;
+import dev.athanor.ops.tile.Ring;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -156,7 +158,7 @@ record RowGemv(
     }
 
     void write() {
-      var ring = variant.stages > 0 ? new Ring() : null;
+      var ring = variant.stages > 0 ? new StepRing() : null;
       if (variant.split) {
         k.loop(k.warp(), steps, variant.warps(), step -> multiply(ring, step, fromGlobal()));
       } else {
@@ -195,42 +197,25 @@ record RowGemv(
       return firstColumn.plus(c).min(problem.n.plus(-1));
     }
 
-    /** A ring buffer of the steps in flight to shared memory. */
-    private final class Ring {
-      private final int slot = variant.columns * variant.slotBytes();
-      private final int ahead = variant.stages - 1;
-      private final int apart = variant.split ? variant.warps() : 1;
-      private final Int own = k.warp().times(variant.stages * slot);
-      private final Int.Variable full = k.variable(k.integer(0));
-      private final Int.Variable free = k.variable(k.integer(ahead * slot));
+    /** The ring buffer of the steps in flight to shared memory. */
+    private final class StepRing implements Producer {
+      private final Int own = k.warp().times(variant.ringBytes() / variant.warps());
+      private final Ring slots;
 
-      Ring() {
-        var first = variant.split ? k.warp() : k.integer(0);
-        for (int i = 0; i < ahead; i++) {
-          fill(own.plus(i * slot), first.plus(i * apart));
-        }
+      StepRing() {
+        int apart = variant.split ? variant.warps() : 1;
+        int bytes = variant.columns * variant.slotBytes();
+        // offsets are relative, so that the end of the ring is a constant
+        var layout = new Ring.Slots(k.integer(0), bytes, variant.stages, apart);
+        slots = new Ring(k, layout, this, k::warpBarrier);
+        layout.fillAhead(this, variant.split ? k.warp() : k.integer(0));
       }
 
-      /** Waits for a step and starts the copies of a later one. */
-      void await(Int step) {
-        k.awaitCopies(ahead - 1);
-        // the copies of all lanes are complete, and the slot to be filled next has been read
-        k.warpBarrier();
-        fill(own.plus(free), step.plus(ahead * apart));
-      }
-
-      /** Decodes a lane's part of the awaited step. */
+      /** Decodes a lane's part of a step that has begun. */
       List<Run> decode(int c, Int step, Int part) {
-        var begin = own.plus(full).plus(c * variant.slotBytes());
+        var begin = own.plus(slots.full()).plus(c * variant.slotBytes());
         return weights.decode(
             shared, begin.plus(before(c, step)), step.times(KernelBuilder.WARP), part);
-      }
-
-      void next() {
-        for (var offset : List.of(full, free)) {
-          var next = offset.plus(slot);
-          offset.set(k.integer(0).where(next.eq(k.integer(variant.stages * slot)), next));
-        }
       }
 
       private Wide rowBytes() {
@@ -249,7 +234,9 @@ record RowGemv(
       }
 
       /** Starts the copies of a step; bytes beyond the end of the row become zeros. */
-      private void fill(Int to, Int step) {
+      @Override
+      public Runnable fill(Int offset, Int step) {
+        var to = own.plus(offset);
         for (int c = 0; c < variant.columns; c++) {
           var begin = start(c, step).minus(before(c, step).wide());
           var end = rowBytes().times(column(c).plus(1));
@@ -279,13 +266,14 @@ record RowGemv(
           }
         }
         k.commitCopies();
+        return () -> {};
       }
     }
 
     /** Multiplies a lane's part of a step. */
-    private void multiply(@Nullable Ring ring, Int step, Left left) {
+    private void multiply(@Nullable StepRing ring, Int step, Left left) {
       if (ring != null) {
-        ring.await(step);
+        ring.slots.begin(step);
       }
       var part = step.times(KernelBuilder.WARP).plus(k.lane());
       k.when(
@@ -300,7 +288,7 @@ record RowGemv(
             multiply(decoded, left);
           });
       if (ring != null) {
-        ring.next();
+        ring.slots.advanceBoth();
       }
     }
 
