@@ -5,6 +5,7 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.TilePartition;
 import dev.athanor.engine.ptx.Type;
 import java.util.function.Consumer;
 
@@ -74,20 +75,11 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
     }
   }
 
-  /** The elements of a tile that a thread copies. */
-  private record Places(Int row, Int column, int rowsAtOnce, int segment, int segments) {}
-
-  private Places places(SharedTile tile, int elementBytes) {
+  private TilePartition partition(SharedTile tile, int elementBytes) {
     int elements = access / elementBytes;
     int segment = Math.min(tile.columns(), SEGMENT_BYTES / elementBytes);
     segment = Math.min(segment, threads * elements);
-    int across = segment / elements;
-    return new Places(
-        k.thread().div(across),
-        k.thread().rem(across).times(elements),
-        threads / across,
-        segment,
-        tile.columns() / segment);
+    return new TilePartition(threads, tile.rows(), tile.columns(), elements, segment);
   }
 
   /**
@@ -101,48 +93,45 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
    */
   public void fill(SharedTile tile, Rows source, Int first, Int rows, Int columns) {
     var type = source.element();
-    var places = places(tile, type.bytes());
-    var row = first.plus(places.row);
+    var part = partition(tile, type.bytes());
+    var inTile = part.row(k.thread());
+    var firstColumn = part.column(k.thread());
+    var row = first.plus(inTile);
     if (access < MIN_ASYNC_BYTES) {
       // element-wise copies are numerous: a loop needs fewer registers than unrolled code
       each(
-          tile,
-          places,
+          part,
           step -> {
             var there = row.plus(step).lt(rows);
             var from = source.at(row.plus(step));
-            for (int s = 0; s < places.segments; s++) {
-              var column = places.column.plus(s * places.segment);
+            for (int s = 0; s < part.segments(); s++) {
+              var column = firstColumn.plus(s * part.segment());
               var value = from.loadWhere(there.and(column.lt(columns)), column);
-              tile.store(places.row.plus(step), column, value);
+              tile.store(inTile.plus(step), column, value);
             }
           });
       return;
     }
-    if (Math.ceilDiv(tile.rows(), places.rowsAtOnce) * places.segments > MAX_UNROLLED) {
+    if (Math.ceilDiv(tile.rows(), part.rowsAtOnce()) * part.segments() > MAX_UNROLLED) {
       each(
-          tile,
-          places,
+          part,
           step -> {
-            var from = source.at(row.plus(step)).plus(places.column.wide());
+            var from = source.at(row.plus(step)).plus(firstColumn.wide());
             var there = row.plus(step).lt(rows);
-            copy(tile, places, places.row.plus(step), from, columns, there);
+            copy(tile, part, inTile.plus(step), from, columns, there);
           });
       return;
     }
     var left = rows.minus(row);
-    var pointer = source.at(row).plus(places.column.wide());
-    for (int step = 0; step < tile.rows(); step += places.rowsAtOnce) {
+    var pointer = source.at(row).plus(firstColumn.wide());
+    for (int step = 0; step < tile.rows(); step += part.rowsAtOnce()) {
       if (step > 0) {
-        pointer = source.advance(pointer, row.plus(step), places.column, places.rowsAtOnce);
+        pointer = source.advance(pointer, row.plus(step), firstColumn, part.rowsAtOnce());
       }
       var from = pointer;
       int at = step;
       within(
-          tile,
-          places,
-          at,
-          () -> copy(tile, places, places.row.plus(at), from, columns, left.gt(k.integer(at))));
+          part, at, () -> copy(tile, part, inTile.plus(at), from, columns, left.gt(k.integer(at))));
     }
   }
 
@@ -154,19 +143,25 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
    * @param there whether the row exists
    */
   private void copy(
-      SharedTile tile, Places places, Int row, GlobalPointer from, Int columns, Predicate there) {
-    for (int s = 0; s < places.segments; s++) {
-      int further = s * places.segment;
-      var column = places.column.plus(further);
+      SharedTile tile,
+      TilePartition part,
+      Int row,
+      GlobalPointer from,
+      Int columns,
+      Predicate there) {
+    var firstColumn = part.column(k.thread());
+    for (int s = 0; s < part.segments(); s++) {
+      int further = s * part.segment();
+      var column = firstColumn.plus(further);
       var index = k.integer(further);
-      if (places.segments <= MAX_PREDICATED) {
+      if (part.segments() <= MAX_PREDICATED) {
         // the length of a row is a multiple of the copy size
         var inside = there.and(column.lt(columns));
         tile.copyAsyncWhere(inside, row, column, access, from, index);
       } else {
         var bytes =
             columns
-                .minus(places.column)
+                .minus(firstColumn)
                 .plus(-further)
                 .times(from.element().bytes())
                 .max(k.integer(0))
@@ -185,17 +180,18 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
    * @param columns number of columns to write
    */
   void drain(SharedTile tile, GlobalPointer first, Int ld, Int rows, Int columns) {
-    var places = places(tile, first.element().bytes());
+    var part = partition(tile, first.element().bytes());
+    var inTile = part.row(k.thread());
+    var firstColumn = part.column(k.thread());
     int elements = access / first.element().bytes();
     each(
-        tile,
-        places,
+        part,
         step -> {
-          var row = places.row.plus(step);
+          var row = inTile.plus(step);
           var inside = row.lt(rows);
           var target = first.row(row, ld);
-          for (int s = 0; s < places.segments; s++) {
-            var column = places.column.plus(s * places.segment);
+          for (int s = 0; s < part.segments(); s++) {
+            var column = firstColumn.plus(s * part.segment());
             var there = inside.and(column.lt(columns));
             // elements beyond the last column are uninitialized
             var values = tile.loadWhere(there, elements, row, column);
@@ -205,21 +201,20 @@ public record RowCopy(KernelBuilder k, int threads, int access) {
   }
 
   /** Emits {@code body} in a device loop over the first rows of the rounds. */
-  private void each(SharedTile tile, Places places, Consumer<Int> body) {
-    if (places.rowsAtOnce >= tile.rows()) {
-      within(tile, places, 0, () -> body.accept(k.integer(0)));
+  private void each(TilePartition part, Consumer<Int> body) {
+    if (part.rowsAtOnce() >= part.rows()) {
+      within(part, 0, () -> body.accept(k.integer(0)));
     } else {
-      k.loop(k.integer(0), k.integer(tile.rows()), places.rowsAtOnce, body);
+      k.loop(k.integer(0), k.integer(part.rows()), part.rowsAtOnce(), body);
     }
   }
 
   /** Emits {@code body} for the threads that have a row in a round. */
-  private void within(SharedTile tile, Places places, int step, Runnable body) {
-    if (step + places.rowsAtOnce <= tile.rows()) {
+  private void within(TilePartition part, int step, Runnable body) {
+    if (step + part.rowsAtOnce() <= part.rows()) {
       body.run();
     } else {
-      Predicate own = places.row.lt(tile.rows() - step);
-      k.when(own, body);
+      k.when(part.row(k.thread()).lt(part.rows() - step), body);
     }
   }
 }

@@ -3,6 +3,7 @@ package dev.athanor.ops.convolution;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.TilePartition;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.tile.Epilogue;
@@ -10,7 +11,7 @@ import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.KRange;
 import dev.athanor.ops.tile.Operand;
 import dev.athanor.ops.tile.SplitVariant;
-import dev.athanor.ops.tile.StagedOperand.Division;
+import dev.athanor.ops.tile.StagedOperand;
 import dev.athanor.ops.tile.TensorMatmul;
 import dev.athanor.ops.tile.TensorTile;
 import dev.athanor.ops.tile.TileProduct;
@@ -44,17 +45,17 @@ record ImplicitVariant(
     return TileProduct.of(tile, x, weight, Factors.PLAIN);
   }
 
-  private Division division() {
-    return Division.of(product().a(), x.access(), tile.threads());
+  private TilePartition partition() {
+    return StagedOperand.partition(product().a(), x.access(), tile.threads());
   }
 
   /** Returns the number of runs of x that a thread copies per stage. */
   int runs() {
-    return division().firsts().size();
+    return partition().offsets().size();
   }
 
   private PatchMatrix.Table table() {
-    return new PatchMatrix.Table(division(), tile.threads(), wholeTaps);
+    return new PatchMatrix.Table(partition(), wholeTaps);
   }
 
   /** Returns the dynamic shared memory of a block besides the table. */

@@ -5,6 +5,7 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.TilePartition;
 import dev.athanor.engine.author.Wide;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.convolution.WindowParameters.Dimension;
@@ -73,20 +74,20 @@ final class PatchMatrix implements StagedOperand {
   /**
    * The table of a block.
    *
-   * @param division of a stage, whose rows have at most as many runs as the block has threads
+   * @param partition of a stage, whose rows have at most as many runs as the block has threads
    * @param wholeTaps whether the channels are a multiple of the depth of a stage
    */
-  record Table(Division division, int threads, boolean wholeTaps) {
+  record Table(TilePartition partition, boolean wholeTaps) {
 
     private static final int OFFSET_BYTES = Integer.BYTES;
 
     /** Returns its size in bytes. */
     int bytes(int taps) {
-      return (taps + 1) * (OFFSET_BYTES + threads * bits().bytes());
+      return (taps + 1) * (OFFSET_BYTES + partition.threads() * bits().bytes());
     }
 
     private Type bits() {
-      int rows = division.firsts().size();
+      int rows = partition.offsets().size();
       return rows <= 8 ? Type.U8 : rows <= 16 ? Type.U16 : Type.U32;
     }
   }
@@ -115,12 +116,15 @@ final class PatchMatrix implements StagedOperand {
     offsets = shared.at(k.integer(0), Type.S32, 1, 1, 1);
     insides =
         shared.at(
-            taps.plus(1).times(Table.OFFSET_BYTES), table.bits(), 1, table.threads, table.threads);
-    var division = table.division;
-    var row = division.row(k);
-    var column = division.column(k);
-    for (var place : division.firsts()) {
-      rows.add(row(first.plus(row).plus(place.below()), table.wholeTaps ? column : k.integer(0)));
+            taps.plus(1).times(Table.OFFSET_BYTES),
+            table.bits(),
+            1,
+            table.partition.threads(),
+            table.partition.threads());
+    var row = table.partition.row(k.thread());
+    var column = table.partition.column(k.thread());
+    for (var offset : table.partition.offsets()) {
+      rows.add(row(first.plus(row).plus(offset.row()), table.wholeTaps ? column : k.integer(0)));
     }
     fill(0, k.integer(0), k.integer(0), Collections.nCopies(rows.size(), null));
     enter(taps, k.integer(0), k.integer(0));
@@ -240,7 +244,7 @@ final class PatchMatrix implements StagedOperand {
     started = true;
     var at = offset.plus(channel).wide();
     return (below, right) -> {
-      int index = table.division.firsts().indexOf(new Division.Place(below, right));
+      int index = table.partition.offsets().indexOf(new TilePartition.Offset(below, right));
       return new Run(rows.get(index).first.plus(at), 0, inside.and(1 << index).ne(k.integer(0)));
     };
   }

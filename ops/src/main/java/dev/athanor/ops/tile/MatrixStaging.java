@@ -99,15 +99,15 @@ record MatrixStaging(
 
   /** Moves the pieces of this thread. */
   private void eachOfThread(Int from, Consumer<Piece> move) {
-    var division = StagedOperand.Division.of(stage, access, threads);
-    var row = division.row(k);
-    var column = division.column(k);
+    var partition = StagedOperand.partition(stage, access, threads);
+    var row = partition.row(k.thread());
+    var column = partition.column(k.thread());
     var place = stage.place(row, column);
     var inPanel = stage.inPanel(column);
     var runs = operand.of(row, column, from);
-    for (var piece : division.firsts()) {
-      int below = piece.below();
-      int right = piece.right();
+    for (var offset : partition.offsets()) {
+      int below = offset.row();
+      int right = offset.column();
       move.accept(
           new Piece(
               // rows a power of two apart differ in bits that are 0 in the first row

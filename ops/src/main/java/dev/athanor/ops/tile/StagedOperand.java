@@ -2,10 +2,8 @@ package dev.athanor.ops.tile;
 
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
-import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
-import java.util.List;
-import java.util.stream.IntStream;
+import dev.athanor.engine.author.TilePartition;
 
 /** An operand in global memory, as the threads of a block read it to fill a stage. */
 @FunctionalInterface
@@ -42,47 +40,12 @@ public interface StagedOperand {
   record Run(GlobalPointer row, int index, Predicate inside) {}
 
   /**
-   * The division of a stage among the threads of a block. The first thread begins at the first run;
-   * its other runs are a constant distance apart.
+   * Partitions a stage into the runs that threads read.
    *
-   * @param elements elements of a run
-   * @param across runs of a row
-   * @param firsts the runs of the first thread
+   * @param access bytes of a run
    */
-  record Division(int elements, int across, List<Place> firsts) {
-
-    /** A place in a stage, relative to the first run of a thread. */
-    public record Place(int below, int right) {}
-
-    public Division {
-      firsts = List.copyOf(firsts);
-    }
-
-    /**
-     * Divides a stage.
-     *
-     * @param access bytes of a run
-     */
-    public static Division of(Stage stage, int access, int threads) {
-      int elements = access / stage.element().bytes();
-      int across = stage.columns() / elements;
-      int runs = stage.elementBytes() / access;
-      return new Division(
-          elements,
-          across,
-          IntStream.iterate(0, run -> run < runs, run -> run + threads)
-              .mapToObj(run -> new Place(run / across, run % across * elements))
-              .toList());
-    }
-
-    /** Returns the row of this thread's first run. */
-    public Int row(KernelBuilder k) {
-      return k.thread().div(across);
-    }
-
-    /** Returns the column of this thread's first run. */
-    public Int column(KernelBuilder k) {
-      return k.thread().rem(across).times(elements);
-    }
+  static TilePartition partition(Stage stage, int access, int threads) {
+    int elements = access / stage.element().bytes();
+    return new TilePartition(threads, stage.rows(), stage.columns(), elements);
   }
 }

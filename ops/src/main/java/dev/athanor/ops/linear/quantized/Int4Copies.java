@@ -5,10 +5,12 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.TilePartition;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.Int4Layout;
 import dev.athanor.ops.tile.Producer;
+import java.util.function.BiConsumer;
 
 /**
  * The asynchronous copies with which a warp loads a step of {@link Int4Gemv} into shared memory.
@@ -36,12 +38,6 @@ record Int4Copies(
 
   /** The minimum bytes of a copy. */
   private static final int MIN_BYTES = 4;
-
-  /** A piece of a row, in bytes. */
-  @FunctionalInterface
-  private interface Piece {
-    void copy(Int row, Int byteOfRow);
-  }
 
   /**
    * Starts the copies of a step and commits them as a group.
@@ -204,20 +200,8 @@ record Int4Copies(
     target.copyAsyncWhere(inside, row, column, bytes, from.row(index, pitch), k.integer(0));
   }
 
-  /** Distributes pieces of rows over the lanes; adjacent lanes have adjacent pieces. */
-  private void each(int rows, int rowBytes, int bytes, Piece piece) {
-    int perRow = rowBytes / bytes;
-    int all = rows * perRow;
-    for (int done = 0; done < all; done += KernelBuilder.WARP) {
-      boolean several = perRow <= KernelBuilder.WARP;
-      var row = several ? k.lane().div(perRow).plus(done / perRow) : k.integer(done / perRow);
-      var chunk = several ? k.lane().rem(perRow) : k.lane().plus(done % perRow);
-      Runnable copy = () -> piece.copy(row, chunk.times(bytes));
-      if (done + KernelBuilder.WARP <= all) {
-        copy.run();
-      } else {
-        k.when(k.lane().lt(all - done), copy);
-      }
-    }
+  /** Partitions rows into pieces, in bytes, over the lanes. */
+  private void each(int rows, int rowBytes, int bytes, BiConsumer<Int, Int> piece) {
+    new TilePartition(KernelBuilder.WARP, rows, rowBytes, bytes).each(k, k.lane(), piece);
   }
 }

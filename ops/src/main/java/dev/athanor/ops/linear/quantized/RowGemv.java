@@ -4,6 +4,7 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.TilePartition;
 import dev.athanor.engine.author.Wide;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
@@ -240,30 +241,25 @@ record RowGemv(
         for (int c = 0; c < variant.columns; c++) {
           var begin = start(c, step).minus(before(c, step).wide());
           var end = rowBytes().times(column(c).plus(1));
-          int chunks = variant.slotBytes() / COPY;
-          for (int done = 0; done < chunks; done += KernelBuilder.WARP) {
-            var chunk = k.lane().plus(done);
-            int ofColumn = c * variant.slotBytes();
-            Runnable copy =
-                () -> {
-                  var from = begin.plus(chunk.times(COPY).wide());
-                  var valid = end.minus(from).min(k.wide(COPY)).max(k.wide(0)).narrow();
-                  shared
-                      .at(to.plus(ofColumn).plus(chunk.times(COPY)), Type.U8, 1, COPY, COPY)
-                      .copyAsync(
-                          k.integer(0),
-                          k.integer(0),
-                          COPY,
-                          problem.weights.plus(from),
-                          k.integer(0),
-                          valid);
-                };
-            if (done + KernelBuilder.WARP <= chunks) {
-              copy.run();
-            } else {
-              k.when(chunk.lt(chunks), copy);
-            }
-          }
+          int ofColumn = c * variant.slotBytes();
+          TilePartition.each(
+              k,
+              k.lane(),
+              KernelBuilder.WARP,
+              variant.slotBytes() / COPY,
+              chunk -> {
+                var from = begin.plus(chunk.times(COPY).wide());
+                var valid = end.minus(from).min(k.wide(COPY)).max(k.wide(0)).narrow();
+                shared
+                    .at(to.plus(ofColumn).plus(chunk.times(COPY)), Type.U8, 1, COPY, COPY)
+                    .copyAsync(
+                        k.integer(0),
+                        k.integer(0),
+                        COPY,
+                        problem.weights.plus(from),
+                        k.integer(0),
+                        valid);
+              });
         }
         k.commitCopies();
         return () -> {};

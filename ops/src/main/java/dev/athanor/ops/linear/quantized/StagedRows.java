@@ -4,12 +4,12 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.TilePartition;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Consumer;
 
 /**
  * Rows of the left matrix in shared memory, as f32, one slice of K at a time, for all warps of a
@@ -132,7 +132,10 @@ final class StagedRows {
     k.barrier();
     int sums = RowWeights.sums(packing);
     if (sums > 0) {
-      each(
+      TilePartition.each(
+          k,
+          k.thread(),
+          threads,
           rows * steps() * sums * KernelBuilder.WARP,
           index -> {
             var run = index.div(KernelBuilder.WARP);
@@ -171,18 +174,6 @@ final class StagedRows {
         lines,
         KernelBuilder.WARP * CHUNK,
         pitch);
-  }
-
-  /** Distributes pieces over the threads. */
-  private void each(int pieces, Consumer<Int> move) {
-    for (int done = 0; done < pieces; done += threads) {
-      var index = k.thread().plus(done);
-      if (done + threads <= pieces) {
-        move.accept(index);
-      } else {
-        k.when(index.lt(pieces), () -> move.accept(index));
-      }
-    }
   }
 
   private List<Real> read(SharedTile step, Int firstLine, Int lane, int count) {
