@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.OpaqueMatrix;
 import dev.athanor.engine.author.Real;
@@ -428,6 +429,9 @@ class AuthoringTest {
 
   @Test
   void rejectsProductsAndCopiesOfOtherTypes() {
+    refuses(
+        k -> k.multiplyAsync(Mma.S8, MatrixFragment.of(), k.wide(0), true, List.of()),
+        "AuthoringTest.java:\\d+: a factor in registers is of .f16 or .bf16, got .s8");
     refuses(
         k -> {
           var bits = Collections.nCopies(4, k.thread().value().as(Type.B32));

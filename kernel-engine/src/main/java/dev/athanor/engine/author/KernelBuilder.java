@@ -323,6 +323,17 @@ public final class KernelBuilder {
     emitter.emit("bar.sync", number.operand(), Immediate.of(threads));
   }
 
+  /**
+   * Arrives at a barrier without waiting; earlier writes to memory are visible to the threads that
+   * wait there.
+   *
+   * @param number of the barrier, 1 to 15
+   * @param threads that arrive or wait: whole warps
+   */
+  public void arrive(Int number, int threads) {
+    emitter.emit("bar.arrive", number.operand(), Immediate.of(threads));
+  }
+
   /** Waits for all lanes of the warp; their earlier writes to memory are visible afterwards. */
   public void warpBarrier() {
     emitter.emit("bar.warp.sync", Immediate.of(-1));
@@ -617,20 +628,54 @@ public final class KernelBuilder {
       boolean rowsOfB,
       List<MatrixFragment> sum,
       Operand adds) {
-    var registers = sum.stream().flatMap(part -> part.registers().stream()).toList();
-    var operands =
-        new ArrayList<Operand>(List.of(Value.vector(registers), a.register(), b.register(), adds));
-    if (shape.sum() == Type.F32) {
-      operands.addAll(List.of(Immediate.of(1), Immediate.of(1))); // the signs of a and b
-    }
+    var layouts = new ArrayList<Operand>();
     if (shape.a().bits() == 16) {
-      operands.add(Immediate.of(rowsOfA ? 0 : 1));
-      operands.add(Immediate.of(rowsOfB ? 0 : 1));
+      layouts.add(Immediate.of(rowsOfA ? 0 : 1));
+      layouts.add(Immediate.of(rowsOfB ? 0 : 1));
     } else if (!rowsOfA || !rowsOfB) {
       throw new IllegalArgumentException(
           "%s: wgmma multiplies .%s only if rows run along K"
               .formatted(BodyEmitter.here(), shape.a().word()));
     }
+    multiplyAsync(shape, a.register(), b, layouts, sum, adds);
+  }
+
+  /**
+   * Adds the product of a matrix in registers and one in shared memory to {@code sum}, like {@link
+   * #multiplyAsync(Mma, Wide, Wide, boolean, boolean, List)}. Nothing may write the registers of a
+   * between {@link #fenceProducts} and {@link #awaitProducts}.
+   *
+   * @param shape of 16-bit factors
+   * @param a of each warp, 16 rows as in {@code Fragments.A_16X16}
+   * @param b {@linkplain SharedTile#descriptor descriptor} of b
+   * @param rowsOfB whether the rows of b in memory run along K, not N
+   */
+  public void multiplyAsync(
+      Mma shape, MatrixFragment a, Wide b, boolean rowsOfB, List<MatrixFragment> sum) {
+    if (shape.a().bits() != 16) {
+      throw new IllegalArgumentException(
+          "%s: a factor in registers is of .f16 or .bf16, got .%s"
+              .formatted(BodyEmitter.here(), shape.a().word()));
+    }
+    requireFragment(a.registers(), shape.a());
+    var layout = List.<Operand>of(Immediate.of(rowsOfB ? 0 : 1));
+    multiplyAsync(shape, Value.vector(a.registers()), b, layout, sum, Immediate.of(1));
+  }
+
+  /**
+   * Emits a product.
+   *
+   * @param layouts of the factors in shared memory whose layouts can be chosen: 0 if rows run along
+   *     K, else 1
+   */
+  private void multiplyAsync(
+      Mma shape, Operand a, Wide b, List<Operand> layouts, List<MatrixFragment> sum, Operand adds) {
+    var registers = sum.stream().flatMap(part -> part.registers().stream()).toList();
+    var operands = new ArrayList<Operand>(List.of(Value.vector(registers), a, b.register(), adds));
+    if (shape.sum() == Type.F32) {
+      operands.addAll(List.of(Immediate.of(1), Immediate.of(1))); // the signs of a and b
+    }
+    operands.addAll(layouts);
     emitter.emit(shape.asyncInstruction(8 * sum.size()), operands.toArray(Operand[]::new));
   }
 
