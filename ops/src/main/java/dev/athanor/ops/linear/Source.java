@@ -50,6 +50,16 @@ public record Source(
         OptionalLong.of(offset));
   }
 
+  /** Returns a transposed copy in the workspace, with padded rows. */
+  public Source transposed(int pitch, long offset) {
+    return new Source(
+        input,
+        Operand.of(operand.dtype(), !operand.transposed(), pitch),
+        pitch,
+        (long) leadingDimension * pitch,
+        OptionalLong.of(offset));
+  }
+
   /** Returns the address of a matrix by index. */
   public Slot slot(long index) {
     long offset = index * matrix * operand.dtype().bytes();

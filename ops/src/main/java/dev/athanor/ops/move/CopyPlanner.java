@@ -196,8 +196,8 @@ record CopyPlanner(
     var variant =
         new TransposeVariant(
             bytes,
-            vector(widest, tiles.x() | region.from()),
-            vector(widest, tiles.y() | region.at()));
+            Transposes.divisor(widest, tiles.x() | region.from()),
+            Transposes.divisor(widest, tiles.y() | region.at()));
     var name = region.source() instanceof Slot.Input(var input, _) ? input : region.output();
     var shape =
         Objects.requireNonNull(inputs.containsKey(name) ? inputs.get(name) : outputs.get(name))
@@ -224,10 +224,5 @@ record CopyPlanner(
             .with("innerY", (long) tiles.inner.strides().getLast())
             .with("outerX", (long) tiles.outer.strides().getFirst())
             .with("outerY", (long) tiles.outer.strides().getLast()));
-  }
-
-  /** Returns the widest vector that divides all numbers, given their bitwise or. */
-  private static int vector(int widest, long numbers) {
-    return (int) Math.min(widest, Long.lowestOneBit(numbers));
   }
 }

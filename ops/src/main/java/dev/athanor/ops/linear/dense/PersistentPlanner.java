@@ -13,6 +13,7 @@ import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.Batch;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.ProductParameters;
+import dev.athanor.ops.tile.BlockScales;
 import dev.athanor.ops.tile.TilePlanner;
 import dev.athanor.ops.tile.persistent.PersistentProduct;
 import dev.athanor.ops.tile.persistent.PersistentProduct.Repetition;
@@ -72,7 +73,6 @@ record PersistentPlanner(
     var dtype = problem.dtype();
     boolean depthIsInner = !tiles.a().transposed() && tiles.b().transposed();
     return problem.groups().isEmpty()
-        && !problem.scaled()
         && (dtype == DType.F16 || dtype == DType.BF16 || (dtype.bytes() == 1 && depthIsInner));
   }
 
@@ -94,6 +94,9 @@ record PersistentPlanner(
     }
     if (promotes() && tile.m() * tile.n() > MOST_PROMOTED) {
       return Optional.of("too few registers to promote sums");
+    }
+    if (problem.scaled() && BlockScales.SIZE % tile.n() != 0) {
+      return Optional.of("tiles are not within blocks of %d columns".formatted(BlockScales.SIZE));
     }
     int panels = tile.n() / PersistentTile.PANEL;
     if (!tiles.b().transposed() && panels % tile.cluster() != 0) {
@@ -213,6 +216,7 @@ record PersistentPlanner(
         .with("innerB", step(inner.strideB()))
         .with("outerA", step(outer.strideA()))
         .with("outerB", step(outer.strideB()))
+        .with(problem.scales())
         .with(problem.epilogue().arguments(problem.alpha()));
   }
 

@@ -3,6 +3,7 @@ package dev.athanor.ops.linear.dense;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Variant;
+import dev.athanor.ops.tile.BlockScales;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.Operand;
@@ -10,12 +11,13 @@ import dev.athanor.ops.tile.TensorTile.Instruction;
 import dev.athanor.ops.tile.persistent.PersistentProduct;
 import dev.athanor.ops.tile.persistent.PersistentTile;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * A {@link PersistentProduct}. The kernel's parameters are the tensors {@code a, b, c}, then {@code
  * m, n, k}, the number of {@code products} and of those in the {@code inner} loop of the batch, the
- * steps {@code innerA, innerB, outerA, outerB} of the indices of matrices, and those of the
- * epilogue.
+ * steps {@code innerA, innerB, outerA, outerB} of the indices of matrices, those of the epilogue
+ * and those of {@link BlockScales}.
  */
 record PersistentVariant(PersistentTile tile, Operand a, Operand b, Epilogue epilogue)
     implements Variant {
@@ -54,6 +56,11 @@ record PersistentVariant(PersistentTile tile, Operand a, Operand b, Epilogue epi
     var innerB = k.integer("innerB");
     var outerA = k.integer("outerA");
     var outerB = k.integer("outerB");
+    var applied = epilogue.declare(k);
+    var scales =
+        epilogue.scale() == Epilogue.Scale.BLOCKS
+            ? Optional.of(BlockScales.declare(k, depth))
+            : Optional.<BlockScales>empty();
     product()
         .write(
             k,
@@ -72,7 +79,8 @@ record PersistentVariant(PersistentTile tile, Operand a, Operand b, Epilogue epi
                   return new PersistentProduct.Indices(
                       List.of(within.times(innerA), outer.times(outerA)),
                       List.of(within.times(innerB), outer.times(outerB)));
-                }),
-            epilogue.declare(k));
+                },
+                scales),
+            applied);
   }
 }

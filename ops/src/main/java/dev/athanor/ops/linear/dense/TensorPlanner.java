@@ -60,6 +60,11 @@ record TensorPlanner(
     }
     Padding.of(problem, capability)
         .ifPresent(padded -> of(problem, padded, capability, candidates).offer());
+    if (problem.dtype().bytes() == 1) {
+      Padding.alongDepth(problem, capability)
+          .map(copies -> of(problem, copies, capability, candidates))
+          .ifPresent(TensorPlanner::offerPersistent);
+    }
   }
 
   private static TensorPlanner of(
@@ -76,8 +81,12 @@ record TensorPlanner(
     return new TensorPlanner(problem, inputs, tiles, Machine.of(capability), candidates);
   }
 
-  private void offer() {
+  private void offerPersistent() {
     PersistentPlanner.offer(problem, inputs, tiles, candidates);
+  }
+
+  private void offer() {
+    offerPersistent();
     for (var product : tiles.tiles(candidates, each -> variant(each).name())) {
       int more = moreRegisters(product);
       if (more > 0 && tiles.registers(product) + more > Machine.MOST_REGISTERS) {

@@ -11,12 +11,14 @@ import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.TensorParameter;
 import dev.athanor.engine.author.WarpRole;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.tile.BlockScales;
 import dev.athanor.ops.tile.EpilogueFunction;
 import dev.athanor.ops.tile.Stage;
 import dev.athanor.ops.tile.TileScheduler.Tile;
 import dev.athanor.ops.tile.persistent.PersistentProduct.Matrices;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -156,7 +158,7 @@ final class PersistentKernel {
   }
 
   private <L> void multiply(Int group, EpilogueFunction<L> epilogue) {
-    int slabs = tile.m() / PersistentTile.ROWS / PersistentTile.GROUPS;
+    int slabs = tile.slabs();
     var sums = accumulators(slabs);
     var own = group.times(slabs * PersistentTile.ROWS);
     var parts =
@@ -167,7 +169,7 @@ final class PersistentKernel {
     var multiplied =
         product.mma().hasReducedAccumulatorPrecision() ? promoted(own, sums) : ahead(own, sums);
     eachTile(place -> {
-      multiplied.accept(position);
+      multiplied.accept(place, position);
       for (int slab = 0; slab < slabs; slab++) {
         var row = place.row().plus(own).plus(slab * PersistentTile.ROWS);
         store.store(sums.get(slab), new Tile(place.matrix(), row, place.column()), epilogue);
@@ -188,8 +190,8 @@ final class PersistentKernel {
    * Multiplies the stages of a tile. The products of a stage are started before those of the
    * previous one are complete.
    */
-  private Consumer<StageRing.Position> ahead(Int own, List<List<MatrixFragment>> sums) {
-    return position -> {
+  private BiConsumer<Tile, StageRing.Position> ahead(Int own, List<List<MatrixFragment>> sums) {
+    return (_, position) -> {
       var previous = k.variable(k.integer(0));
       k.loop(
           k.integer(0),
@@ -214,15 +216,16 @@ final class PersistentKernel {
    * PersistentProduct#PROMOTED} products along K, and f32 additions the rest. Meanwhile they
    * multiply for the other warpgroup.
    */
-  private Consumer<StageRing.Position> promoted(Int own, List<List<MatrixFragment>> sums) {
+  private BiConsumer<Tile, StageRing.Position> promoted(Int own, List<List<MatrixFragment>> sums) {
     var parts = accumulators(sums.size());
-    return position -> {
+    return (place, position) -> {
       reals(sums).forEach(sum -> sum.set(k.real(Type.F32, 0)));
       k.loop(
           k.integer(0),
           matrices.depth(),
           product.depth(),
-          _ -> {
+          depth -> {
+            var scales = matrices.scales().map(each -> scales(each, place, own, depth));
             position.awaitFull();
             for (int from = 0; from < product.depth(); from += PersistentProduct.PROMOTED) {
               int to = from + PersistentProduct.PROMOTED;
@@ -231,12 +234,44 @@ final class PersistentKernel {
               if (to == product.depth()) {
                 free(position.stage(), Optional.empty());
               }
-              var more = reals(parts).iterator();
-              reals(sums).forEach(sum -> sum.set(sum.plus(more.next())));
+              for (int slab = 0; slab < sums.size(); slab++) {
+                add(sums.get(slab), parts.get(slab), slab, scales);
+              }
             }
             position.advance();
           });
     };
+  }
+
+  /**
+   * Loads the scales of a stage, which is as deep as a block: of each 64 rows, those of this
+   * thread's upper and lower rows.
+   */
+  private List<Real> scales(BlockScales scales, Tile place, Int own, Int depth) {
+    var ofB = scales.ofB(place.column(), depth, matrices.n()).widen();
+    var thread = k.thread().rem(WarpRole.GROUP);
+    var row =
+        place.row().plus(own).plus(thread.div(KernelBuilder.WARP).times(16)).plus(k.lane().div(4));
+    return IntStream.range(0, 2 * product.tile().slabs())
+        .mapToObj(i -> row.plus(i / 2 * PersistentTile.ROWS + i % 2 * 8))
+        .map(each -> scales.ofA(each, depth, matrices.m()).widen().times(ofB))
+        .toList();
+  }
+
+  private static void add(
+      List<MatrixFragment> sums,
+      List<MatrixFragment> parts,
+      int slab,
+      Optional<List<Real>> scales) {
+    for (int i = 0; i < sums.size(); i++) {
+      for (int register = 0; register < sums.get(i).size(); register++) {
+        var sum = (Real.Variable) sums.get(i).get(register);
+        var more = (Real) parts.get(i).get(register);
+        int half = 2 * slab + register / 2;
+        scales.ifPresentOrElse(
+            each -> sum.addProduct(more, each.get(half)), () -> sum.set(sum.plus(more)));
+      }
+    }
   }
 
   private static Stream<Real.Variable> reals(List<List<MatrixFragment>> sums) {

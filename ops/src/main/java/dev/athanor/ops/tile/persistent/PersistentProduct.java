@@ -12,6 +12,7 @@ import dev.athanor.engine.device.TensorMap.Promotion;
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.tile.BlockScales;
 import dev.athanor.ops.tile.EpilogueFunction;
 import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.Operand;
@@ -22,6 +23,7 @@ import dev.athanor.ops.tile.TileScheduler.Order;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Function;
 
 /**
@@ -47,6 +49,7 @@ public record PersistentProduct(PersistentTile tile, Operand a, Operand b) {
    * indices of a batch; those of c are the column, the row and the index of the product.
    *
    * @param batch returns the indices of the matrices of a product in a and in b
+   * @param scales of blocks of fp8
    */
   public record Matrices(
       TensorParameter a,
@@ -57,7 +60,8 @@ public record PersistentProduct(PersistentTile tile, Operand a, Operand b) {
       Int n,
       Int depth,
       Int products,
-      Function<Int, Indices> batch) {}
+      Function<Int, Indices> batch,
+      Optional<BlockScales> scales) {}
 
   /** The indices of the matrices of a product, innermost first. */
   public record Indices(List<Int> a, List<Int> b) {}

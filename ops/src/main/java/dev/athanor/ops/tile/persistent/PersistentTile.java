@@ -45,6 +45,11 @@ public record PersistentTile(int m, int n, int stages, int cluster) {
     return (1 + GROUPS) * WarpRole.GROUP;
   }
 
+  /** Returns how many times as many rows a warpgroup multiplies as an instruction. */
+  int slabs() {
+    return m / ROWS / GROUPS;
+  }
+
   /** Returns the rows of the tile of a cluster. */
   public int rowsOfCluster() {
     return m * cluster;
