@@ -112,7 +112,7 @@ class RolesTest {
     try (var device = new EmulatedDevice(options);
         var stream = device.openStream();
         var in = device.allocate(elements * 4L);
-        var out = device.allocate(CLUSTER * elements * 4L)) {
+        var out = device.allocate(4L * CLUSTER * elements)) {
       var numbers = new float[elements];
       IntStream.range(0, elements).forEach(i -> numbers[i] = i);
       stream.upload(MemorySegment.ofArray(numbers), in, 0);

@@ -23,7 +23,7 @@ import java.util.Optional;
 record Padding(Kind kind, Source a, Source b, List<Step> steps, double bytes, long workspaceBytes) {
 
   /** What copies are for. */
-  private enum Kind {
+  enum Kind {
     PADDING,
     TRANSPOSING
   }

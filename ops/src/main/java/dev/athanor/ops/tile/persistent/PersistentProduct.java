@@ -153,6 +153,7 @@ public record PersistentProduct(PersistentTile tile, Operand a, Operand b) {
   private static Element element(DType dtype) {
     return switch (dtype) {
       case F32 -> Element.F32;
+      case I32 -> Element.S32;
       case F16 -> Element.F16;
       case BF16 -> Element.BF16;
       case I8, E4M3, E5M2 -> Element.U8;

@@ -24,7 +24,7 @@ import java.util.stream.IntStream;
  * @param parts shared memory of the warpgroup
  * @param group index of the warpgroup among those that multiply
  * @param c a tensor of columns, rows and matrices
- * @param out type of its elements: f32 or 16 bits
+ * @param out type of its elements: of 16 or 32 bits
  */
 record TileStore(
     KernelBuilder k, SharedTile parts, Int group, TensorParameter c, Type out, Int m, Int n) {
@@ -143,11 +143,17 @@ record TileStore(
         var column = k.integer(other).where(second, k.integer(one));
         var values =
             IntStream.range(0, 2)
-                .mapToObj(i -> ((Real) ofOther.get(i)).where(second, (Real) ofOne.get(i)))
+                .mapToObj(i -> select(second, ofOther.get(i), ofOne.get(i)))
                 .toList();
         part.store(row.plus(8 * half), k.lane().rem(LANES).times(2).plus(column), values);
       }
     }
+  }
+
+  private static Value select(Predicate condition, Value one, Value other) {
+    return one instanceof Real real
+        ? real.where(condition, (Real) other)
+        : one.integer().where(condition, other.integer()).value();
   }
 
   /** Waits until copies have read the parts. */
