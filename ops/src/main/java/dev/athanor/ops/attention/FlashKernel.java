@@ -5,7 +5,6 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.RegisterTile;
-import dev.athanor.engine.author.RowVector;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Wide;
 import dev.athanor.engine.ptx.Kernel;
@@ -210,7 +209,7 @@ final class FlashKernel {
     var left = engine.keep(queries, variant.d(), tile.warpRows() == 16 ? 128 : 32);
     var sums = engine.part(variant.dv());
     var column = engine.firstOfPart(variant.dv());
-    var softmax = new Softmax(block, sums);
+    var softmax = new Softmax(block.score, sums, variant.hides());
     var mask = block.mask(IntStream.range(0, sums.rows()).mapToObj(sums::row).toList());
 
     k.loop(
@@ -231,7 +230,8 @@ final class FlashKernel {
           var beyond = block.score.ragged(first, last, key, tile.columns());
           k.when(beyond, () -> hide(block, scores, key, Double.NEGATIVE_INFINITY));
           var ragged = masked.map(beyond::or).orElse(beyond);
-          softmax.add(scores);
+          var shrink = softmax.add(scores);
+          sums.map(shrink, Real::times);
           k.awaitCopies(0);
           k.barrier();
           copy.fill(keys, block.keyRows, key.plus(tile.columns()), limit, block.d);
@@ -246,7 +246,7 @@ final class FlashKernel {
     k.awaitCopies(0);
     k.barrier();
 
-    softmax.finish();
+    finish(block, softmax, sums);
     writeOut(block, shared, copyV, sums);
   }
 
@@ -288,67 +288,33 @@ final class FlashKernel {
     block.score.hide(scores, ranges, key, k.real(Type.F32, hidden));
   }
 
-  /** The running maximum and sum of exponentials of a thread's rows. */
-  private final class Softmax {
-    private final Block block;
-    private final RegisterTile sums;
-    private final RowVector greatest;
-
-    /** The sum of exponentials over this thread's columns only. */
-    private final RowVector total;
-
-    Softmax(Block block, RegisterTile sums) {
-      this.block = block;
-      this.sums = sums;
-      greatest = sums.rowVector(Double.NEGATIVE_INFINITY);
-      total = sums.rowVector(0);
-    }
-
-    /** Replaces the scores of a tile by weights and rescales the previous sums. */
-    void add(RegisterTile scores) {
-      var most = scores.reduceRows(Real::max).zip(greatest, Real::max);
-      var finite = most.map(this::orZero);
-      var shrink = greatest.zip(finite, block.score::weight);
-      scores.map(finite, block.score::weight);
-      greatest.set(most);
-      total.set(total.zip(shrink, Real::times).zip(scores.reduceColumns(Real::plus), Real::plus));
-      sums.map(shrink, Real::times);
-    }
-
-    /** Returns 0 for a row without a visible key so far, else the maximum. */
-    private Real orZero(Real most) {
-      return variant.hides()
-          ? most.constant(0).where(most.eq(Double.NEGATIVE_INFINITY), most)
-          : most;
-    }
-
-    /** Normalizes the sums and writes lse. */
-    void finish() {
-      var ofRows = sums.reduceLanes(total, Real::plus);
-      sums.map(ofRows.map(sum -> sum.constant(0).where(sum.eq(0), sum.reciprocal())), Real::times);
-      if (variant.logSumExp() || variant.split()) {
-        for (int r = 0; r < sums.rows(); r++) {
-          write(block.firstRow.plus(sums.row(r)), greatest.get(r), ofRows.get(r));
-        }
+  /** Normalizes the sums and writes lse. */
+  private void finish(Block block, Softmax softmax, RegisterTile sums) {
+    var ofRows = softmax.normalize(sums);
+    if (variant.logSumExp() || variant.split()) {
+      for (int r = 0; r < sums.rows(); r++) {
+        writeSum(block, softmax, sums, r, ofRows.get(r));
       }
     }
+  }
 
-    private void write(Int row, Real most, Real sum) {
-      var there = sums.isFirstOfRow().and(row.lt(block.rows));
-      if (tile.across() > 1) {
-        there = there.and(k.warp().rem(tile.across()).eq(0));
-      }
-      var first = block.rows.wide().times(block.part);
-      if (variant.split()) {
-        block
-            .lse
-            .orElseThrow()
-            .plus(first.times(2))
-            .storeWhere(there, row.times(2), List.of(most, sum));
-      } else {
-        var log2 = block.score.log2(most).plus(sum.log2());
-        block.lse.orElseThrow().plus(first).storeWhere(there, row, log2.times(Math.log(2)));
-      }
+  private void writeSum(Block block, Softmax softmax, RegisterTile sums, int r, Real sum) {
+    var row = block.firstRow.plus(sums.row(r));
+    var most = softmax.greatest(r);
+    var there = sums.isFirstOfRow().and(row.lt(block.rows));
+    if (tile.across() > 1) {
+      there = there.and(k.warp().rem(tile.across()).eq(0));
+    }
+    var first = block.rows.wide().times(block.part);
+    if (variant.split()) {
+      block
+          .lse
+          .orElseThrow()
+          .plus(first.times(2))
+          .storeWhere(there, row.times(2), List.of(most, sum));
+    } else {
+      var log2 = softmax.log2SumExp(r, sum);
+      block.lse.orElseThrow().plus(first).storeWhere(there, row, log2.times(Math.log(2)));
     }
   }
 }

@@ -170,15 +170,12 @@ final class TensorEngine extends Engine {
     if (mapping == Mapping.ALL) {
       return pair;
     }
-    // adding the exponent's lowest bit carries into the sign bit if all exponent bits are set
-    int last = type == Type.F16 ? 0x0400_0400 : 0x0080_0080;
-    int fraction = last - 0x0001_0001;
     var bits = pair.integer();
-    var flags = bits.and(0x7FFF_7FFF & ~fraction).plus(last).and(0x8000_8000).shr(15);
+    var flags = HalfPairs.nonFinite(bits, type);
     if (mapping == Mapping.FINITE) {
-      return bits.and(flags.times(0xFFFF).xor(k.integer(-1))).value().as(Type.B32);
+      return HalfPairs.finite(k, bits, flags).value().as(Type.B32);
     }
-    var nan = bits.and(fraction).plus(0x7FFF_7FFF).shr(15).and(flags);
+    var nan = bits.and(HalfPairs.fraction(type)).plus(0x7FFF_7FFF).shr(15).and(flags);
     var minus = bits.shr(15).and(flags).and(nan.xor(k.integer(-1)));
     var code =
         flags
