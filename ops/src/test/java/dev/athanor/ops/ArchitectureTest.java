@@ -52,6 +52,7 @@ class ArchitectureTest {
           entry(PROBLEM, Set.of()),
           entry("reference", Set.of()),
           entry("tile", Set.of("cost")),
+          entry("tile.persistent", Set.of("tile")),
           // families of ops
           entry("map", Set.of("reference", "cost")),
           entry("expression", Set.of("reference", "cost", "map")),
@@ -66,14 +67,25 @@ class ArchitectureTest {
           entry("linear.gemv", Set.of("reference", "cost", "tile", "linear", "move")),
           entry(
               "linear.dense",
-              Set.of("reference", "cost", "tile", "linear", "linear.simt", "linear.gemv", "move")),
+              Set.of(
+                  "reference",
+                  "cost",
+                  "tile",
+                  "tile.persistent",
+                  "linear",
+                  "linear.simt",
+                  "linear.gemv",
+                  "move")),
           entry(
               "linear.quantized",
               Set.of("reference", "cost", "tile", "linear", "linear.dense", "quant", "move")),
           entry("convolution", Set.of("reference", "cost", "tile", "linear", "move")),
           entry("recurrence", Set.of("reference", "cost", "tile", "linear", "expression")),
           entry("attention", Set.of("reference", "cost", "tile")),
-          entry("attention.prefill", Set.of("reference", "cost", "tile", "attention", "move")),
+          entry("attention.warpgroup", Set.of("cost", "tile", "tile.persistent", "attention")),
+          entry(
+              "attention.prefill",
+              Set.of("reference", "cost", "tile", "attention", "attention.warpgroup", "move")),
           entry("attention.decode", Set.of("reference", "cost", "tile", "attention", "move")),
           entry("attention.backward", Set.of("reference", "cost", "tile", "attention", "move")),
           entry("lift", Set.of("cost")),

@@ -17,6 +17,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 
 /** Chooses the tiles of attention and the number of key splits. */
@@ -93,7 +94,23 @@ public final class FlashPlanner {
       Map<String, TensorType> outputs,
       Plan.Cost cost,
       Capability capability) {
+    return plans(op, task, outputs, cost, capability, _ -> {});
+  }
+
+  /**
+   * Returns the plans of a problem, the cheapest first.
+   *
+   * @param others offers further candidates
+   */
+  public static List<LaunchPlan> plans(
+      String op,
+      FlashTask task,
+      Map<String, TensorType> outputs,
+      Plan.Cost cost,
+      Capability capability,
+      Consumer<Candidates> others) {
     var candidates = new Candidates("%s of %s".formatted(op, task.dtype().text()), capability);
+    others.accept(candidates);
     var wanted = Tile.Unit.of(task.dtype(), capability);
     for (var unit : Tile.Unit.values()) {
       var tiles = tiles(unit, task);

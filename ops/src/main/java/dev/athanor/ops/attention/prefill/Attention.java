@@ -17,6 +17,7 @@ import dev.athanor.ops.attention.FlashTask;
 import dev.athanor.ops.attention.FlashTask.Pages;
 import dev.athanor.ops.attention.FlashVariant.Store;
 import dev.athanor.ops.attention.Mask;
+import dev.athanor.ops.attention.warpgroup.WarpgroupPlanner;
 import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.problem.BoundInputs;
 import dev.athanor.ops.reference.ReferenceOutput;
@@ -135,7 +136,13 @@ public final class Attention implements SampledOp {
             Pages.NONE,
             p.mask());
     var cost = Plan.Cost.of(2 * p.pairs() * (p.d() + p.dv()), inputs, outputs);
-    return FlashPlanner.plans("attention", task, outputs, cost, capability);
+    return FlashPlanner.plans(
+        "attention",
+        task,
+        outputs,
+        cost,
+        capability,
+        candidates -> WarpgroupPlanner.offer(task, candidates, capability));
   }
 
   @Override

@@ -12,7 +12,7 @@ import java.util.Optional;
  * stage has two mbarriers: one for the phases in which it is full, one for those in which it is
  * free. Both sides go through the stages in the same order, each at its own {@link Position}.
  */
-final class StageRing {
+public final class StageRing {
   private final KernelBuilder k;
   private final Cluster cluster;
   private final Mbarriers mbarriers;
@@ -23,7 +23,7 @@ final class StageRing {
    *
    * @param mbarriers two for each stage
    */
-  StageRing(KernelBuilder k, Cluster cluster, Mbarriers mbarriers, int stages) {
+  public StageRing(KernelBuilder k, Cluster cluster, Mbarriers mbarriers, int stages) {
     this.k = k;
     this.cluster = cluster;
     this.mbarriers = mbarriers;
@@ -34,7 +34,7 @@ final class StageRing {
    * Initializes the mbarriers: a producer in this block fills a stage, and readers in each block of
    * the cluster free it.
    */
-  void initialize(int readers) {
+  public void initialize(int readers) {
     for (int stage = 0; stage < stages; stage++) {
       mbarriers.initialize(stage, 1);
       mbarriers.initialize(stages + stage, readers * cluster.blocks());
@@ -43,21 +43,21 @@ final class StageRing {
   }
 
   /** Returns the position of the producer, to whom all stages are free. */
-  Position ofProducer() {
+  public Position ofProducer() {
     return new Position(1);
   }
 
   /** Returns the position of a reader. */
-  Position ofReader() {
+  public Position ofReader() {
     return new Position(0);
   }
 
-  Mbarriers mbarriers() {
+  public Mbarriers mbarriers() {
     return mbarriers;
   }
 
   /** A stage, and the parity of the phase to wait for. */
-  final class Position {
+  public final class Position {
     private final Int.Variable stage;
     private final Int.Variable parity;
 
@@ -66,21 +66,28 @@ final class StageRing {
       this.parity = k.variable(k.integer(parity));
     }
 
-    Int stage() {
+    public Int stage() {
       return stage;
     }
 
     /** Waits until the stage has been freed everywhere, and expects the bytes that fill it. */
-    void awaitFree(int bytes) {
+    public void awaitFree(int bytes) {
       mbarriers.await(stage.plus(stages), parity);
       mbarriers.arriveAndExpect(stage, bytes);
     }
 
-    void awaitFull() {
-      mbarriers.await(stage, parity);
+    /** Waits until the stage is full. */
+    public void awaitFull() {
+      await(mbarriers);
     }
 
-    void advance() {
+    /** Waits for the phase at other mbarriers, one for each stage, that complete as often. */
+    public void await(Mbarriers others) {
+      others.await(stage, parity);
+    }
+
+    /** Goes to the next stage. */
+    public void advance() {
       var next = stage.plus(1);
       var wraps = next.eq(stages);
       parity.set(parity.xor(k.integer(1).where(wraps, k.integer(0))));
@@ -94,7 +101,7 @@ final class StageRing {
    * @param thread of the warpgroup that has read the stage
    * @param condition whether to free it at all
    */
-  void free(Int stage, Int thread, Optional<Predicate> condition) {
+  public void free(Int stage, Int thread, Optional<Predicate> condition) {
     var isRank = thread.lt(cluster.blocks());
     cluster.arriveWhere(
         condition.map(isRank::and).orElse(isRank), mbarriers, stage.plus(stages), thread);

@@ -26,7 +26,7 @@ import java.util.stream.IntStream;
  * @param c a tensor of columns, rows and matrices
  * @param out type of its elements: of 16 or 32 bits
  */
-record TileStore(
+public record TileStore(
     KernelBuilder k, SharedTile parts, Int group, TensorParameter c, Type out, Int m, Int n) {
 
   /** Columns of a fragment. */
@@ -41,7 +41,7 @@ record TileStore(
    * @param sums four registers for each 8 columns, as in {@code Fragments.C_16X8}
    * @param place of the first row and column in c
    */
-  <L> void store(List<MatrixFragment> sums, Tile place, EpilogueFunction<L> epilogue) {
+  public <L> void store(List<MatrixFragment> sums, Tile place, EpilogueFunction<L> epilogue) {
     int columns = SharedTile.ASYNC_ROW / out.bytes();
     int fragments = columns / COLUMNS;
     var lane = k.lane();
@@ -51,7 +51,7 @@ record TileStore(
     for (int half = 0; half < 2; half++) {
       rows.add(epilogue.row(place.row().plus(row).plus(8 * half), m));
     }
-    int count = sums.size() / fragments;
+    int count = Math.ceilDiv(sums.size(), fragments);
     // with an odd number of parts, the last one and the first one of the next tile are in one place
     int pending = count % PersistentTile.PARTS == 0 ? PersistentTile.PARTS - 1 : 0;
     for (int first = 0; first < sums.size(); first += fragments) {
@@ -60,10 +60,12 @@ record TileStore(
       var part = parts.at(k.integer(offset), out, PersistentTile.ROWS, columns);
       k.when(isFirst(), () -> k.awaitBulkReads(pending));
       barrier();
-      for (int i = 0; i < fragments / 2; i++) {
+      // the copy leaves out the columns of a part beyond the last one of c
+      int last = Math.min(fragments, sums.size() - first);
+      for (int i = 0; i < last / 2; i++) {
         // of words, two fragments whose chunks have no bank in common
         int one = out.bytes() == 2 ? 2 * i : i;
-        int other = out.bytes() == 2 ? one + 1 : one + fragments / 2;
+        int other = out.bytes() == 2 ? one + 1 : one + last / 2;
         Runnable finish =
             () -> {
               var pairs = new ArrayList<List<Value>>();
@@ -157,7 +159,7 @@ record TileStore(
   }
 
   /** Waits until copies have read the parts. */
-  void finish() {
+  public void finish() {
     k.when(isFirst(), () -> k.awaitBulkReads(0));
   }
 

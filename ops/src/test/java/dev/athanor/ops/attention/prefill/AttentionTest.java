@@ -384,7 +384,7 @@ public class AttentionTest {
   void choosesSplitsForFewQueriesAndLargeTilesForMany() {
     assertThat(plan(DType.F16, 1, 4096, 128).kernel()).endsWith("16x64w16_split_packed");
     assertThat(plan(DType.F16, 4096, 4096, 128).kernel())
-        .isEqualTo("attention_f16_d128_tensor_128x64w16");
+        .isEqualTo("attention_f16_d128_groups_128x128x2");
     assertThat(plan(DType.F32, 4096, 4096, 64).kernel())
         .isEqualTo("attention_f32_d64_cores_64x64w8");
     assertThat(plan(DType.F16, 1, 4096, 128).explain())

@@ -1,0 +1,42 @@
+package dev.athanor.ops.attention.warpgroup;
+
+import dev.athanor.engine.author.WarpRole;
+
+/**
+ * The tiling of a block.
+ *
+ * @param groups warpgroups that multiply, of {@value #ROWS} queries each: 2 or 3
+ * @param keys of a tile, a multiple of 16 up to 256
+ * @param stages of keys, and of values, in shared memory
+ */
+record WarpgroupTile(int groups, int keys, int stages) {
+
+  /** Queries of a warpgroup, the rows that an instruction multiplies. */
+  static final int ROWS = 64;
+
+  /** Returns the queries of a block. */
+  int rows() {
+    return groups * ROWS;
+  }
+
+  /** Returns the threads of a block: a warpgroup copies. */
+  int threads() {
+    return (1 + groups) * WarpRole.GROUP;
+  }
+
+  /** Returns the registers of a thread that copies. */
+  int copying() {
+    return groups == 2 ? 56 : 32;
+  }
+
+  /** Returns the registers of a thread that multiplies. */
+  int multiplying() {
+    return groups == 2 ? 224 : 160;
+  }
+
+  @Override
+  public String toString() {
+    // part of kernel names, so independent of the locale
+    return rows() + "x" + keys + "x" + stages;
+  }
+}
