@@ -1,6 +1,5 @@
 package dev.athanor.ops.attention.warpgroup;
 
-import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mbarriers;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
@@ -76,8 +75,7 @@ record WarpgroupVariant(
 
   @Override
   public Kernel build() {
-    return KernelBuilder.buildCluster(
-        name(), tile.threads(), 1, k -> new WarpgroupKernel(k, this).write());
+    return WarpgroupKernel.build(this);
   }
 
   private String dtypeAndColumns() {

@@ -29,7 +29,8 @@ import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * A kernel of warpgroups in which a fence, a wait, an arrival or a barrier is missing faults, is
@@ -37,11 +38,6 @@ import org.junit.jupiter.api.Test;
  */
 @Tag(TestTier.THOROUGH_TAG)
 class BrokenKernelsTest {
-
-  private static final Problem PROBLEM =
-      Problem.parse(
-          Runner.op("attention"),
-          "q=f16[190,72] k=f16[600,72] v=f16[600,72] causal=true withLse=true");
 
   private static final List<String> SYNCHRONIZATION =
       List.of(
@@ -81,8 +77,8 @@ class BrokenKernelsTest {
     }
   }
 
-  private static LaunchPlan plan() {
-    return PROBLEM.plans(TestDevices.SMALL).stream()
+  private static LaunchPlan plan(Problem problem) {
+    return problem.plans(TestDevices.SMALL).stream()
         .map(LaunchPlan.class::cast)
         .filter(plan -> plan.kernel().contains("_groups_"))
         .findFirst()
@@ -109,8 +105,7 @@ class BrokenKernelsTest {
 
   /** Returns the outputs; empty after a fault or a report. */
   private static Optional<Map<String, HostTensor>> run(
-      Variant variant, AsyncTiming timing, Map<String, HostTensor> inputs) {
-    var plan = plan();
+      LaunchPlan plan, Variant variant, AsyncTiming timing, Map<String, HostTensor> inputs) {
     var step = plan.steps().getFirst();
     var steps =
         List.of(new Step(variant, step.grid(), step.block(), step.sharedBytes(), step.arguments()));
@@ -129,19 +124,27 @@ class BrokenKernelsTest {
     }
   }
 
-  @Test
-  void missingSynchronizationIsNoticed() {
-    var inputs = PROBLEM.draw(new SplittableRandom(TestTier.seed()));
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void missingSynchronizationIsNoticed(boolean causal) {
+    var problem =
+        Problem.parse(
+            Runner.op("attention"),
+            "q=f16[190,72] k=f16[600,72] v=f16[600,72] withLse=true causal=" + causal);
+    var inputs = problem.draw(new SplittableRandom(TestTier.seed()));
     var v = Tensors.get(inputs, "v");
     v.type().dtype().write(v.data(), 72L * 590, Double.POSITIVE_INFINITY);
-    var variant = plan().steps().getFirst().variant();
-    var right = run(variant, AsyncTiming.LAZY, inputs).orElseThrow();
+    var plan = plan(problem);
+    var variant = plan.steps().getFirst().variant();
+    var right = run(plan, variant, AsyncTiming.LAZY, inputs).orElseThrow();
     var unnoticed = new ArrayList<String>();
     for (var broken : broken(variant).toList()) {
       boolean noticed =
           Stream.of(AsyncTiming.LAZY, AsyncTiming.EAGER)
               .anyMatch(timing ->
-                  run(broken, timing, inputs).filter(outputs -> equal(outputs, right)).isEmpty());
+                  run(plan, broken, timing, inputs)
+                      .filter(outputs -> equal(outputs, right))
+                      .isEmpty());
       if (!noticed) {
         unnoticed.add(((Instruction) variant.build().body().get(broken.first)).opcode());
       }

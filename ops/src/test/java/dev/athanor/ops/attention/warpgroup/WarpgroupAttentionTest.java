@@ -12,6 +12,7 @@ import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.options.Schedule;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
@@ -19,6 +20,8 @@ import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.Runner;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
@@ -197,6 +200,32 @@ class WarpgroupAttentionTest {
               .isEqualTo(Tensors.get(baseline, "lse").get(row));
         }
       }
+    }
+  }
+
+  /** Sections of heads, the last of which is smaller, have all tiles. */
+  @Test
+  void sectionsOfHeadsHaveAllTiles() {
+    var problem = problem("q=f16[1,6,200,64] k=f16[1,3,200,64] v=f16[1,3,200,64] causal=true");
+    var inputs = problem.draw(new SplittableRandom(TestTier.seed()));
+    var plan = (LaunchPlan) plans(problem).getFirst();
+    var step = plan.steps().getFirst();
+    assertThat(step.arguments().slots()).containsEntry("section", Slot.of(6));
+    var expected = Tensors.get(Runner.run(plan, inputs), "out");
+    for (int section : new int[] {1, 4}) {
+      var arguments = Arguments.NONE;
+      for (var slot : step.arguments().slots().entrySet()) {
+        arguments =
+            slot.getKey().equals("section")
+                ? arguments.with("section", section)
+                : arguments.with(slot.getKey(), slot.getValue());
+      }
+      var other =
+          new Step(step.variant(), step.grid(), step.block(), step.sharedBytes(), arguments);
+      var changed =
+          new LaunchPlan(
+              plan.kernel(), plan.outputs(), List.of(other), 0, plan.cost(), plan.explain());
+      Tensors.equalBits(Tensors.get(Runner.run(changed, inputs), "out"), expected);
     }
   }
 

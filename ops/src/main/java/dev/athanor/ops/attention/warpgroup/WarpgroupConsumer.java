@@ -1,0 +1,303 @@
+package dev.athanor.ops.attention.warpgroup;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.MatrixFragment;
+import dev.athanor.engine.author.Mma;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.RegisterTile;
+import dev.athanor.engine.author.RegisterTile.Layout;
+import dev.athanor.engine.author.RowVector;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.author.WarpRole;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.attention.Score.Range;
+import dev.athanor.ops.attention.Softmax;
+import dev.athanor.ops.tile.EpilogueFunction;
+import dev.athanor.ops.tile.TileScheduler.Tile;
+import dev.athanor.ops.tile.persistent.StageRing;
+import dev.athanor.ops.tile.persistent.TileStore;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/**
+ * Emits a warpgroup that multiplies: the attention of {@value WarpgroupTile#ROWS} queries, in the
+ * order of {@link WarpgroupKernel}.
+ */
+final class WarpgroupConsumer {
+
+  private static final int LANES = 4;
+  private static final int WARP_ROWS = 16;
+
+  private final KernelBuilder k;
+  private final WarpgroupVariant variant;
+  private final WarpgroupTile tile;
+  private final WarpgroupBlock block;
+  private final Type type;
+  private final Mma mma;
+  private final Int group;
+
+  /** First of the warpgroup's queries. */
+  private final Int ownRow;
+
+  private final Int thread;
+  private final RegisterTile scores;
+  private final RegisterTile sums;
+  private final Softmax softmax;
+
+  /** Offset of the queries: a variable, so that loops do not keep descriptors for each step. */
+  private final Int queries;
+
+  private final StageRing.Position keyPosition;
+  private final StageRing.Position valuePosition;
+
+  /**
+   * Creates a warpgroup.
+   *
+   * @param group its index among those that multiply
+   */
+  WarpgroupConsumer(WarpgroupBlock block, Int group) {
+    this.block = block;
+    this.group = group;
+    k = block.k;
+    variant = block.variant;
+    tile = block.tile;
+    type = block.type;
+    mma = type == Type.F16 ? Mma.F16 : Mma.BF16;
+    thread = k.thread().rem(WarpRole.GROUP);
+    keyPosition = block.keyRing.ofReader();
+    valuePosition = block.valueRing.ofReader();
+    ownRow = block.firstRow.plus(group.times(WarpgroupTile.ROWS));
+    scores = registers(tile.keys());
+    sums = registers(variant.dv());
+    softmax = new Softmax(block.score, sums, block.hides());
+    queries = k.variable(group.times(variant.bytesOfGroup()));
+  }
+
+  /** Returns zeros in the layout of accumulators. */
+  private RegisterTile registers(int columns) {
+    var places =
+        IntStream.range(0, columns / 8).boxed().flatMap(i -> Stream.of(8 * i, 8 * i + 1)).toList();
+    var row = thread.div(KernelBuilder.WARP).times(WARP_ROWS).plus(k.lane().div(LANES));
+    return new RegisterTile(
+        k, new Layout(row, List.of(0, 8), k.lane().rem(LANES).times(2), places, LANES));
+  }
+
+  /** Returns the accumulators of a product. */
+  private static List<MatrixFragment> accumulators(RegisterTile registers) {
+    return IntStream.range(0, registers.columns() / 2)
+        .mapToObj(i ->
+            new MatrixFragment(
+                Stream.of(registers.get(0, 2 * i, 2), registers.get(1, 2 * i, 2))
+                    .<Value>flatMap(List::stream)
+                    .toList()))
+        .toList();
+  }
+
+  void attend() {
+    block.queryFull.await(k.integer(0), k.integer(0));
+    k.when(group.eq(tile.groups() - 1), () -> pass(k.integer(0)));
+    keyPosition.awaitFull();
+    await(group);
+    multiplyKeys();
+    pass(next());
+    k.awaitProducts(0);
+    freeKeys();
+    weigh(k.integer(0));
+    awaitKeysAfter(k.integer(0));
+    var weights = weights().stream().map(k::variable).toList();
+    k.loop(
+        k.integer(1),
+        block.tiles,
+        1,
+        number -> {
+          await(group);
+          multiplyKeys();
+          addValues(weights);
+          pass(next());
+          k.awaitProducts(1);
+          freeKeys();
+          var shrink = weigh(number);
+          // the branches here keep the assembler from waiting for the product of the values
+          // before it computes the softmax
+          awaitKeysAfter(number);
+          finishValues(number.minus(k.integer(1)));
+          freeValues();
+          var rounded = weights();
+          for (int i = 0; i < weights.size(); i++) {
+            weights.get(i).set(rounded.get(i));
+          }
+          sums.map(shrink, Real::times);
+        });
+    addValues(weights);
+    finishValues(block.tiles.minus(k.integer(1)));
+    store();
+  }
+
+  private Int next() {
+    return k.integer(0).where(group.eq(tile.groups() - 1), group.plus(1));
+  }
+
+  /** Waits for the turn to start products. */
+  private void await(Int turn) {
+    k.barrier(turn.plus(1 + tile.groups()), 2 * WarpRole.GROUP);
+  }
+
+  /** Lets a warpgroup start products. */
+  private void pass(Int turn) {
+    k.arrive(turn.plus(1 + tile.groups()), 2 * WarpRole.GROUP);
+  }
+
+  /** Starts the product of the queries and a tile of keys, which replaces the scores. */
+  private void multiplyKeys() {
+    var left = variant.queries().factor(k, block.shared, queries, false);
+    var right =
+        variant
+            .keys()
+            .factor(k, block.shared, offset(keyPosition, variant.keys(), variant.keysAt()), false);
+    k.fenceProducts();
+    for (int step = 0; step < variant.d(); step += mma.k()) {
+      k.multiplyAsync(
+          mma, left.at(step), right.at(step), true, true, accumulators(scores), step > 0);
+    }
+    k.commitProducts();
+  }
+
+  private Int offset(StageRing.Position position, Panels panels, int first) {
+    return position.stage().times(panels.bytes()).plus(first);
+  }
+
+  /** Starts the product of weights and a tile of values. */
+  private void addValues(List<MatrixFragment> weights) {
+    if (block.hides()) {
+      block.screen.await(valuePosition);
+    } else {
+      valuePosition.awaitFull();
+    }
+    var right =
+        variant
+            .values()
+            .factor(
+                k, block.shared, offset(valuePosition, variant.values(), variant.valuesAt()), true);
+    // orders the weights before the product; the assembler looks for it after the last branch
+    k.fenceProducts();
+    for (int i = 0; i < weights.size(); i++) {
+      k.multiplyAsync(mma, weights.get(i), right.at(i * mma.k()), false, accumulators(sums));
+    }
+    k.commitProducts();
+  }
+
+  /** Waits for the keys of the tile after one. */
+  private void awaitKeysAfter(Int number) {
+    k.when(number.plus(1).lt(block.tiles), keyPosition::awaitFull);
+  }
+
+  private void freeKeys() {
+    block.keyRing.free(keyPosition.stage(), thread.eq(0), thread);
+    keyPosition.advance();
+  }
+
+  private void finishValues(Int number) {
+    k.awaitProducts(0);
+    if (block.valuePointer.isPresent()) {
+      var first = block.key(number);
+      block.screen.add(
+          sums,
+          valuePosition.stage(),
+          this::visibleTo,
+          block
+              .valuePointer
+              .get()
+              .matrix(block.sharedMatrix, block.keyCount.wide().times(block.dv)),
+          block.dv,
+          first,
+          first.plus(tile.keys()).min(block.keyCount));
+    }
+  }
+
+  private void freeValues() {
+    var reader = thread;
+    if (block.hides()) {
+      // each warp has read the counts of the screen
+      k.warpBarrier();
+      reader = k.lane();
+    }
+    block.valueRing.free(valuePosition.stage(), reader.eq(0), reader);
+    valuePosition.advance();
+  }
+
+  private Range visibleTo(int r) {
+    return block.visible(ownRow.plus(sums.row(r)));
+  }
+
+  /** Replaces scores by weights; returns the factors of earlier sums. */
+  private RowVector weigh(Int number) {
+    k.when(
+        block.ragged(ownRow, WarpgroupTile.ROWS, number),
+        () ->
+            block.score.hide(
+                scores,
+                IntStream.range(0, scores.rows()).mapToObj(this::visibleTo).toList(),
+                block.key(number),
+                k.real(Type.F32, Double.NEGATIVE_INFINITY)));
+    return softmax.add(scores);
+  }
+
+  /** Returns the weights as left factors, rounded: a thread has the same elements of both. */
+  private List<MatrixFragment> weights() {
+    var fragments = new ArrayList<MatrixFragment>();
+    for (int i = 0; i < scores.columns(); i += 4) {
+      fragments.add(MatrixFragment.of(pair(0, i), pair(1, i), pair(0, i + 2), pair(1, i + 2)));
+    }
+    return fragments;
+  }
+
+  private Value pair(int row, int column) {
+    // the first operand becomes the upper half
+    return k.compute(
+        Type.B32,
+        "cvt.rn." + type.word() + "x2.f32",
+        scores.get(row, column + 1),
+        scores.get(row, column));
+  }
+
+  private void store() {
+    var ofRows = softmax.normalize(sums);
+    block.lse.ifPresent(pointer -> {
+      var there = pointer.plus(block.rows.wide().times(block.matrix));
+      for (int r = 0; r < sums.rows(); r++) {
+        var row = ownRow.plus(sums.row(r));
+        there.storeWhere(
+            sums.isFirstOfRow().and(row.lt(block.rows)),
+            row,
+            softmax.log2SumExp(r, ofRows.get(r)).times(Math.log(2)));
+      }
+    });
+    var parts = block.shared.at(group.times(variant.bytesOfGroup()));
+    var store = new TileStore(k, parts, group, block.out, type, block.rows, block.dv);
+    store.store(
+        accumulators(sums), new Tile(block.matrix, ownRow, k.integer(0)), new Rounding(type));
+    store.finish();
+  }
+
+  /** Rounds sums to a type. */
+  private record Rounding(Type type) implements EpilogueFunction<Type> {
+
+    @Override
+    public Type row(Int row, Int m) {
+      return type;
+    }
+
+    @Override
+    public Type column(Int column, Int n) {
+      return type;
+    }
+
+    @Override
+    public Value finish(Value sum, Type row, Type column) {
+      return ((Real) sum).to(type);
+    }
+  }
+}
