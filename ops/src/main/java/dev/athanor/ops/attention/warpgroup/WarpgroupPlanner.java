@@ -170,7 +170,7 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
             tile.groups()
                 * ((double) tile.keys() * depth + WarpgroupTile.ROWS * variant.d())
                 * variant.dtype().bytes());
-    double tiles = Math.ceil(task.visible() / tile.keys());
+    double tiles = tiles(tile);
     double tileBytes = (double) variant.keys().bytes() + variant.values().bytes();
     double own = (double) tile.rows() * depth * variant.dtype().bytes();
     return new BlockWork(
@@ -182,6 +182,18 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
         machine.latency() + 2 * weighed,
         tiles * tileBytes + own,
         (tile.stages() - 1) * tileBytes);
+  }
+
+  /** Returns the average number of tiles of keys of a block. */
+  private double tiles(WarpgroupTile tile) {
+    int all = Math.ceilDiv(task.keys(), tile.keys());
+    if (!task.score().hides()) {
+      return all;
+    }
+    // the last query of a block sees more keys than the average one, and half of the last tile
+    // unless tiles end with blocks
+    double last = (task.visible() + tile.rows() / 2.0) / tile.keys();
+    return Math.min(all, last + (tile.rows() % tile.keys() == 0 ? 0 : 0.5));
   }
 
   private Arguments arguments(WarpgroupVariant variant, int section) {
