@@ -19,6 +19,7 @@ import dev.athanor.ops.tile.persistent.StageRing;
 import dev.athanor.ops.tile.persistent.TileStore;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -195,7 +196,7 @@ final class WarpgroupConsumer {
   }
 
   private void freeKeys() {
-    block.keyRing.free(keyPosition.stage(), thread.eq(0), thread);
+    block.keyRing.free(keyPosition.stage(), thread, Optional.empty());
     keyPosition.advance();
   }
 
@@ -224,7 +225,7 @@ final class WarpgroupConsumer {
       k.warpBarrier();
       reader = k.lane();
     }
-    block.valueRing.free(valuePosition.stage(), reader.eq(0), reader);
+    block.valueRing.free(valuePosition.stage(), reader, Optional.empty());
     valuePosition.advance();
   }
 
