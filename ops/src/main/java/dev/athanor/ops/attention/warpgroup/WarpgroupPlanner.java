@@ -102,17 +102,19 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
     if (task.rows() <= tile.rows() / 2) {
       return Optional.of("smaller tiles waste less of each block");
     }
+    if (blocks(tile) > Integer.MAX_VALUE) {
+      return Optional.of("requires %d blocks; the limit is 2^31 - 1".formatted(blocks(tile)));
+    }
     return Optional.empty();
   }
 
   /** Returns the number of heads of all batches. */
-  private int matrices() {
-    return task.batch() * task.heads();
+  private long matrices() {
+    return (long) task.batch() * task.heads();
   }
 
-  private int blocks(WarpgroupTile tile) {
-    // an output of more blocks would not fit any memory
-    return Math.multiplyExact(Math.ceilDiv(task.rows(), tile.rows()), matrices());
+  private long blocks(WarpgroupTile tile) {
+    return Math.ceilDiv(task.rows(), tile.rows()) * matrices();
   }
 
   /** Returns the bytes of the keys and values of a head. */
@@ -129,14 +131,15 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
    * tiles have different lengths.
    */
   private int section() {
-    double heads = CACHED * machine.gpu().ceilings().l2Bytes() / keyBytes() * task.group();
-    int whole = (int) Math.min(matrices(), heads) / task.group() * task.group();
+    double cached = CACHED * machine.gpu().ceilings().l2Bytes() / keyBytes() * task.group();
+    int heads = (int) Math.min(cached, (double) matrices());
+    int whole = heads / task.group() * task.group();
     return task.score().causal() ? Math.max(task.group(), whole) : 1;
   }
 
   private void offer(WarpgroupVariant variant, Candidates candidates) {
     var tile = variant.tile();
-    int blocks = blocks(tile);
+    int blocks = Math.toIntExact(blocks(tile));
     int section = section();
     double bytes = matrices() * (rowBytes() + keyBytes() / task.group());
     candidates.offer(
@@ -197,7 +200,7 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
   }
 
   private Arguments arguments(WarpgroupVariant variant, int section) {
-    int matrices = matrices();
+    int matrices = Math.toIntExact(matrices());
     int shared = matrices / task.group();
     var arguments =
         task.score()

@@ -2,6 +2,7 @@ package dev.athanor.ops.attention.warpgroup;
 
 import static dev.athanor.engine.analysis.sass.InstructionClass.HGMMA;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.engine.analysis.Ptxas;
 import dev.athanor.engine.analysis.sass.MachineCode;
@@ -17,6 +18,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.Runner;
@@ -270,6 +272,14 @@ class WarpgroupAttentionTest {
     var plan = problem(text).plans(TestDevices.H200).getFirst();
     assertThat(plan.explain()).containsPattern("  attention_f16_\\S+_groups_\\S+: " + reason);
     assertThat(plan.kernel()).doesNotContain("_groups_");
+  }
+
+  @Test
+  void gridsAreLimited() {
+    var huge = problem("q=f16[65536,65536,128,8] k=f16[65536,65536,1,8] v=f16[65536,65536,1,8]");
+    assertThatThrownBy(() -> huge.plans(TestDevices.H200))
+        .isInstanceOf(OpException.UnsupportedOnDevice.class)
+        .hasMessageContaining("requires 4294967296 blocks; the limit is 2^31 - 1");
   }
 
   @Test
