@@ -25,7 +25,7 @@ public final class Mutants {
 
   private static final Pattern ORDERING =
       Pattern.compile(
-          "mbarrier\\..*|fence\\..*|bar\\.sync|barrier\\.cluster\\..*"
+          "mbarrier\\..*|fence\\..*|bar\\.(warp\\.)?sync|bar\\.arrive|barrier\\.cluster\\..*"
               + "|wgmma\\.(fence|commit_group|wait_group)\\..*"
               + "|cp\\.async\\.bulk\\.(commit_group|wait_group.*)");
 
@@ -105,14 +105,8 @@ public final class Mutants {
           body.remove(i); // the branch that repeats it
         }
         all.put(
-            i + ": " + instruction,
-            new Kernel(
-                kernel.name(),
-                kernel.parameters(),
-                kernel.shared(),
-                kernel.locals(),
-                kernel.launchBounds(),
-                body));
+            "%d: %s at %s".formatted(i, instruction, instruction.source()),
+            kernel.withBody(body));
       }
     }
     return all;

@@ -14,6 +14,8 @@ import dev.athanor.ops.linear.Batch;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.ProductParameters;
 import dev.athanor.ops.tile.BlockScales;
+import dev.athanor.ops.tile.Factors;
+import dev.athanor.ops.tile.TensorTile.Instruction;
 import dev.athanor.ops.tile.TilePlanner;
 import dev.athanor.ops.tile.persistent.PersistentProduct;
 import dev.athanor.ops.tile.persistent.PersistentProduct.Repetition;
@@ -118,7 +120,8 @@ record PersistentPlanner(
     double bytes = problem.cost().bytes() / Math.max(1, launches.size());
     candidates.offer(
         variant.name() + inputs.suffix(),
-        variant.order(),
+        TensorVariant.order(
+            problem.a(), problem.b(), Instruction.WGMMA, Factors.PLAIN, problem.epilogue()),
         inputs.microseconds(machine)
             + launches.size() * machine.microseconds(grid, work(variant), bytes),
         "%d persistent blocks for %d tiles%s"

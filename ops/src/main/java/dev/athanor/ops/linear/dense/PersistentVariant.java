@@ -5,9 +5,7 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.tile.BlockScales;
 import dev.athanor.ops.tile.Epilogue;
-import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.Operand;
-import dev.athanor.ops.tile.TensorTile.Instruction;
 import dev.athanor.ops.tile.persistent.PersistentProduct;
 import dev.athanor.ops.tile.persistent.PersistentTile;
 import java.util.List;
@@ -31,11 +29,6 @@ record PersistentVariant(PersistentTile tile, Operand a, Operand b, Epilogue epi
   public String name() {
     return "matmul_%s_persistent_%s_%s%s"
         .formatted(TensorVariant.dtypes(a, b), tile, TensorVariant.forms(a, b), epilogue.name());
-  }
-
-  /** Returns the order of summation: that of {@link TensorVariant} with {@code wgmma}. */
-  String order() {
-    return TensorVariant.order(a, b, Instruction.WGMMA, Factors.PLAIN, epilogue);
   }
 
   @Override
