@@ -1,5 +1,6 @@
 package dev.athanor.ops.quant;
 
+import dev.athanor.engine.author.Int;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -25,6 +26,9 @@ public enum Int4Layout {
   /** Weights per word. */
   public static final int WORD = 8;
 
+  /** Bytes of a word. */
+  public static final int BYTES = 4;
+
   /** The zero point of unsigned nibbles if none are stored. */
   public static final int MIDDLE = 8;
 
@@ -42,6 +46,14 @@ public enum Int4Layout {
 
   static List<String> names() {
     return Arrays.stream(values()).map(Int4Layout::text).toList();
+  }
+
+  /**
+   * Returns the index of the nibble that holds a column, from 0 to 7, of a word along N, in a
+   * kernel.
+   */
+  public Int nibbleOfColumn(Int column) {
+    return this == AWQ ? column.div(2).plus(column.rem(2).times(4)) : column;
   }
 
   /** Returns the index of the nibble that holds a column, from 0 to 7, of a word along N. */

@@ -72,6 +72,41 @@ public record PairedNibbles(KernelBuilder k, Type element, Order order) {
     return pairs;
   }
 
+  /**
+   * Returns what selects a pair of {@link Order#NEIGHBORS} in {@link #selected}.
+   *
+   * @param pair from 0 to 3
+   */
+  public Int selection(Int pair) {
+    return pair.times(0x1111).plus(element == Type.BF16 ? 0x4400 : 0);
+  }
+
+  /**
+   * Returns one pair of {@link Order#NEIGHBORS} of a word, with its base. It is chosen in the
+   * kernel.
+   *
+   * @param signed whether nibbles are in two's complement; 8 is added to them then
+   */
+  public Value selected(Int word, Int selection, boolean signed) {
+    var high = element == Type.BF16 ? word.shr(4) : word;
+    return based(prmt(word, high, selection), signed);
+  }
+
+  /** Returns the pair of the lowest nibbles of two words, with its base, as the first of a word. */
+  public Value lowest(Int low, Int high) {
+    return based(prmt(low, high, k.integer(0x5410)), false);
+  }
+
+  private Value based(Int placed, boolean signed) {
+    int flipped = signed ? Int4Layout.MIDDLE * unit(0) : 0;
+    return bits(placed.andXor(0xF * unit(0), base(0) ^ flipped));
+  }
+
+  /** Returns the number to subtract from the first pair, with a zero point from 0 to 16. */
+  public Value zero(Int zero) {
+    return bits(zero.times(unit(0)).plus(base(0)));
+  }
+
   /** Returns the numbers to subtract from pairs with a common zero point, from 0 to 16. */
   public List<Value> zeros(Int zero) {
     var pairs = new ArrayList<Value>();
@@ -126,8 +161,11 @@ public record PairedNibbles(KernelBuilder k, Type element, Order order) {
   }
 
   private Int bytes(Int low, Int high, int selection) {
-    return k.compute(Type.B32, "prmt.b32", bits(low), bits(high), k.integer(selection).value())
-        .integer();
+    return prmt(low, high, k.integer(selection));
+  }
+
+  private Int prmt(Int low, Int high, Int selection) {
+    return k.compute(Type.B32, "prmt.b32", bits(low), bits(high), selection.value()).integer();
   }
 
   private static Value bits(Int word) {

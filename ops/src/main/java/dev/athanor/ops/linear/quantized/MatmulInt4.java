@@ -87,7 +87,7 @@ public final class MatmulInt4 implements SampledOp {
     return BoundInputs.of(DESCRIPTION, inputs, attributes);
   }
 
-  private static ProjectionProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
+  static ProjectionProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
     var call = bound(inputs, attributes);
     var weights = weights(call, attributes);
     var out = ProjectionProblem.out(call, "a", attributes);

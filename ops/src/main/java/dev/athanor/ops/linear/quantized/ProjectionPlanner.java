@@ -127,6 +127,7 @@ final class ProjectionPlanner {
           return planner.finished(inputs);
         }
         Int4GemvPlan.of(problem, weightBytes, device).forEach(planner::offerInt4);
+        WeightPlanner.offer(problem, planner.bytes(), device, planner.candidates);
       }
     }
     boolean blocksAsSingles = problem.packing().parts().isPresent() && problem.in() == DType.F32;

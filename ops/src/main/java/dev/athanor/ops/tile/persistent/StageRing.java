@@ -52,6 +52,7 @@ public final class StageRing {
     return new Position(0);
   }
 
+  /** Returns the mbarriers, at whose first ones copies complete: one for each stage. */
   public Mbarriers mbarriers() {
     return mbarriers;
   }
@@ -66,6 +67,7 @@ public final class StageRing {
       this.parity = k.variable(k.integer(parity));
     }
 
+    /** Returns the index of the stage. */
     public Int stage() {
       return stage;
     }
@@ -98,7 +100,7 @@ public final class StageRing {
   /**
    * Frees a stage in all blocks whose copies fill it.
    *
-   * @param thread of the warpgroup that has read the stage
+   * @param thread index among the threads of a reader: a warpgroup or a warp
    * @param condition whether to free it at all
    */
   public void free(Int stage, Int thread, Optional<Predicate> condition) {

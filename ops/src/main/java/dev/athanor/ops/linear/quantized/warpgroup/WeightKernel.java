@@ -1,0 +1,290 @@
+package dev.athanor.ops.linear.quantized.warpgroup;
+
+import dev.athanor.engine.author.Cluster;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.MatrixFragment;
+import dev.athanor.engine.author.Mbarriers;
+import dev.athanor.engine.author.Predicate;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.TensorParameter;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.author.WarpRole;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.linear.quantized.warpgroup.WeightProduct.Matrices;
+import dev.athanor.ops.quant.Int4Layout;
+import dev.athanor.ops.tile.EpilogueFunction;
+import dev.athanor.ops.tile.Stage;
+import dev.athanor.ops.tile.TensorTile.Instruction;
+import dev.athanor.ops.tile.TileScheduler.Tile;
+import dev.athanor.ops.tile.persistent.StageRing;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+
+/** The body of the kernel of a {@link WeightProduct}. Tiles are those of the transpose of c. */
+final class WeightKernel {
+
+  /** Registers of a thread that copies. */
+  private static final int COPYING = 40;
+
+  /** Registers of a thread that multiplies. */
+  private static final int MULTIPLYING = 232;
+
+  private static final int COLUMNS_OF_FRAGMENT = 8;
+
+  /** The greatest shift of the depth of a group. */
+  private static final int MOST_SHIFT = 30;
+
+  private final WeightProduct product;
+  private final WeightTile tile;
+  private final KernelBuilder k;
+  private final Matrices matrices;
+  private final SharedTile shared;
+  private final Cluster cluster;
+  private final StageRing ring;
+
+  WeightKernel(WeightProduct product, KernelBuilder k, Matrices matrices) {
+    this.product = product;
+    this.k = k;
+    this.matrices = matrices;
+    tile = product.tile();
+    shared = k.dynamicShared(Stage.REPEAT);
+    cluster = new Cluster(k, tile.cluster());
+    var mbarriers = new Mbarriers(k, shared.at(k.integer(tile.mbarriers())));
+    ring = new StageRing(k, cluster, mbarriers, tile.stages());
+  }
+
+  <L> void write(EpilogueFunction<L> epilogue) {
+    k.when(
+        k.thread().eq(0),
+        () -> {
+          // each warp reads words of its own
+          ring.initialize(WeightTile.GROUPS * WarpRole.GROUP / KernelBuilder.WARP);
+          Stream.of(matrices.a(), matrices.words(), matrices.c())
+              .forEach(TensorParameter::prefetch);
+        });
+    cluster.awaitMbarriers();
+    WarpRole.divide(
+        k,
+        List.of(
+            new WarpRole(1, COPYING, _ -> copy()),
+            new WarpRole(WeightTile.GROUPS, MULTIPLYING, group -> multiply(group, epilogue))));
+    if (tile.cluster() > 1) {
+      // a block must not end while the readers of others still arrive at its mbarriers
+      cluster.barrier();
+    }
+  }
+
+  /** Runs code for each tile of this cluster. */
+  private void eachTile(Consumer<Tile> body) {
+    var scheduler = product.scheduler();
+    k.loop(
+        cluster.index(),
+        scheduler.tiles(matrices.n(), matrices.m()),
+        cluster.count(),
+        index -> {
+          var ofCluster = scheduler.tile(k, index, matrices.n(), matrices.m());
+          var row = ofCluster.row().plus(cluster.rank().times(WeightTile.COLUMNS));
+          body.accept(new Tile(ofCluster.matrix(), row, ofCluster.column()));
+        });
+  }
+
+  /** One thread copies the stages of all tiles. */
+  private void copy() {
+    k.when(
+        k.thread().lt(KernelBuilder.WARP),
+        () ->
+            k.when(
+                k.elect(),
+                () -> {
+                  var position = ring.ofProducer();
+                  eachTile(place ->
+                      k.loop(
+                          k.integer(0),
+                          matrices.depth(),
+                          WeightTile.DEPTH,
+                          depth -> {
+                            position.awaitFree(tile.stageBytes());
+                            copy(place, position.stage(), depth);
+                            position.advance();
+                          }));
+                }));
+  }
+
+  /** Copies a stage: the rows of a, which the blocks of a cluster share, then the words. */
+  private void copy(Tile place, Int stage, Int depth) {
+    var offset = stage.times(tile.stageBytes());
+    int rows = tile.rows() / tile.cluster();
+    var first = cluster.rank().times(rows);
+    var to = shared.at(offset.plus(first.times(SharedTile.ASYNC_ROW)));
+    var at = List.of(depth, place.column().plus(first));
+    if (tile.cluster() == 1) {
+      matrices.a().load(to, ring.mbarriers(), stage, at);
+    } else {
+      matrices.a().multicast(to, ring.mbarriers(), stage, at, cluster.all());
+    }
+    matrices
+        .words()
+        .load(
+            shared.at(offset.plus(tile.rowBytes())),
+            ring.mbarriers(),
+            stage,
+            product.words().at(depth, place.row()));
+  }
+
+  private <L> void multiply(Int group, EpilogueFunction<L> epilogue) {
+    var sums = accumulators();
+    var parts = accumulators();
+    var lane = product.words().lane(k, product.mma().a());
+    var own = group.times(WeightTile.OF_GROUP);
+    var room = shared.at(group.times(WeightTile.PARTS * WeightTile.PART_BYTES).plus(tile.parts()));
+    var store =
+        new TransposedStore(
+            k, room, group, matrices.c(), matrices.out(), matrices.m(), matrices.n());
+    var position = ring.ofReader();
+    eachTile(place -> {
+      var row = place.row().plus(own);
+      reals(sums).forEach(sum -> sum.set(k.real(Type.F32, 0)));
+      multiply(row.plus(lane.column()), lane, group, position, parts, sums);
+      store.store(sums, new Tile(place.matrix(), row, place.column()), epilogue);
+    });
+    store.finish();
+  }
+
+  private List<MatrixFragment> accumulators() {
+    return Stream.generate(() -> k.accumulator(product.mma()))
+        .limit(tile.rows() / COLUMNS_OF_FRAGMENT)
+        .toList();
+  }
+
+  private static Stream<Real.Variable> reals(List<MatrixFragment> sums) {
+    return sums.stream()
+        .flatMap(fragment -> fragment.registers().stream())
+        .map(Real.Variable.class::cast);
+  }
+
+  /**
+   * The scales and the numbers to subtract for the zero points of a group, of the lane's two
+   * columns each.
+   */
+  private record OfGroup(List<Real> scales, List<Value> zeros) {}
+
+  private OfGroup load(Int column, PackedWords.Lane lane, Int depth) {
+    var group = depth.min(matrices.depth().plus(-1)).shr(matrices.groupShift());
+    var ofGroup = matrices.scales().row(group, matrices.n());
+    var scales = new ArrayList<Real>();
+    var zeros = new ArrayList<Value>();
+    for (int half = 0; half < 2; half++) {
+      var own = column.plus(half * COLUMNS_OF_FRAGMENT);
+      var exists = own.lt(matrices.n());
+      scales.add(ofGroup.loadWhere(exists, own).widen());
+      zeros.add(
+          matrices
+              .zeros()
+              .map(points -> {
+                var word =
+                    points
+                        .row(group, matrices.n().div(Int4Layout.WORD))
+                        .loadWhere(exists, own.div(Int4Layout.WORD));
+                return lane.zero(word.integer(), matrices.addedToZeros());
+              })
+              .orElseGet(lane::middle));
+    }
+    return new OfGroup(scales, zeros);
+  }
+
+  /**
+   * Multiplies the stages of a tile. Those of a group are summed before their scale is applied.
+   *
+   * @param column the first column of c of the lane
+   * @param parts sums of a group
+   */
+  private void multiply(
+      Int column,
+      PackedWords.Lane lane,
+      Int group,
+      StageRing.Position position,
+      List<MatrixFragment> parts,
+      List<MatrixFragment> sums) {
+    var first = load(column, lane, k.integer(0));
+    var scales = first.scales.stream().map(k::variable).toList();
+    var zeros = first.zeros.stream().map(k::variable).toList();
+    var groupDepth = k.integer(1).shl(matrices.groupShift().min(k.integer(MOST_SHIFT)));
+    k.loop(
+        k.integer(0),
+        matrices.depth(),
+        groupDepth,
+        from -> {
+          var end = from.plus(groupDepth);
+          // needed after the products of this group
+          var next = load(column, lane, end);
+          reals(parts).forEach(part -> part.set(k.real(Type.F32, 0)));
+          var previous = k.variable(k.integer(0));
+          k.loop(
+              from,
+              end.min(matrices.depth()),
+              WeightTile.DEPTH,
+              depth -> {
+                position.awaitFull();
+                start(position.stage(), previous, depth.gt(from), lane, group, zeros, parts);
+                previous.set(position.stage());
+                position.advance();
+              });
+          k.awaitProducts(0);
+          free(previous, Optional.empty());
+          for (int i = 0; i < sums.size(); i++) {
+            for (int j = 0; j < sums.get(i).size(); j++) {
+              var sum = (Real.Variable) sums.get(i).get(j);
+              sum.addProduct((Real) parts.get(i).get(j), scales.get(j / 2));
+            }
+          }
+          for (int half = 0; half < 2; half++) {
+            scales.get(half).set(next.scales.get(half));
+            zeros.get(half).set(next.zeros.get(half));
+          }
+        });
+  }
+
+  /**
+   * Starts to multiply a stage. The weights of a step are decoded while those of the previous steps
+   * are multiplied, as many as a stage has: the registers are those of the step a stage before.
+   *
+   * @param previous stage, which is free once only products of this one are left
+   * @param isLater whether there is a previous stage
+   */
+  private void start(
+      Int stage,
+      Int previous,
+      Predicate isLater,
+      PackedWords.Lane lane,
+      Int group,
+      List<? extends Value> zeros,
+      List<MatrixFragment> parts) {
+    var mma = product.mma();
+    var offset = stage.times(tile.stageBytes());
+    var decoders = lane.load(shared, offset.plus(tile.rowBytes()), group, List.copyOf(zeros));
+    var rows = new Stage(mma.a(), false, tile.rows(), WeightTile.DEPTH, Instruction.WGMMA);
+    int last = decoders.size() - 1;
+    for (int step = 0; step <= last; step++) {
+      k.awaitProducts(last);
+      if (step == last) {
+        // all lanes have read the words of both stages
+        k.warpBarrier();
+        free(previous, Optional.of(isLater));
+      }
+      var weights = decoders.get(step).decode();
+      var right = rows.descriptor(shared, offset, k.integer(0), step * PackedWords.STEP);
+      k.fenceProducts();
+      k.multiplyAsync(mma, weights, right, true, parts);
+      k.commitProducts();
+    }
+  }
+
+  private void free(Int stage, Optional<Predicate> condition) {
+    ring.free(stage, k.lane(), condition);
+  }
+}

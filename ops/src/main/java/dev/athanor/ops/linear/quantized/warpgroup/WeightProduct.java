@@ -1,0 +1,93 @@
+package dev.athanor.ops.linear.quantized.warpgroup;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Mma;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.TensorParameter;
+import dev.athanor.engine.device.TensorMap;
+import dev.athanor.engine.device.TensorMap.Element;
+import dev.athanor.engine.device.TensorMap.Promotion;
+import dev.athanor.engine.device.TensorMap.SwizzleMode;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.tile.EpilogueFunction;
+import dev.athanor.ops.tile.TileScheduler;
+import dev.athanor.ops.tile.TileScheduler.Order;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A product {@code c = a · w} with 4-bit weights whose blocks compute one tile after another.
+ * {@code wgmma} computes {@code cᵀ = wᵀ · aᵀ}: a factor in registers is always its first one, so
+ * the weights go from shared memory through registers, where they are decoded, and rows of a are
+ * read from shared memory. A warpgroup copies stages of a and of packed words to a ring; the others
+ * decode and multiply. The weights of a step are decoded while tensor cores multiply those of the
+ * previous one (Machete, <a href="https://github.com/vllm-project/vllm/pull/7174">vLLM 7174</a>).
+ *
+ * <p>Weights are multiplied as integers, which every factor type represents exactly. Their scale is
+ * applied to the sum of each group.
+ *
+ * @param mma multiplies f16 or bf16
+ */
+public record WeightProduct(WeightTile tile, PackedWords words, Mma mma) {
+
+  /**
+   * The matrices in a kernel.
+   *
+   * @param c a tensor of columns and rows
+   * @param scales {@code [groups, N]}
+   * @param zeros {@code [groups, N/8]} words; empty if each zero point is 8
+   * @param addedToZeros 1 if zero points are stored minus one
+   * @param groupShift right shift from an index along K to its group; at least that of {@link
+   *     WeightTile#DEPTH}
+   */
+  public record Matrices(
+      TensorParameter a,
+      TensorParameter words,
+      TensorParameter c,
+      Type out,
+      Int m,
+      Int n,
+      Int depth,
+      GlobalPointer scales,
+      Optional<GlobalPointer> zeros,
+      int addedToZeros,
+      Int groupShift) {}
+
+  /** Returns the tensor a, of whose rows a block of a cluster copies a share. */
+  public TensorMap tensorA(int m, int k) {
+    return TensorMap.of(
+            mma.a() == Type.BF16 ? Element.BF16 : Element.F16,
+            List.of((long) k, (long) m),
+            List.of((long) k * mma.a().bytes()),
+            List.of(WeightTile.DEPTH, tile.rows() / tile.cluster()))
+        .withSwizzle(SwizzleMode.BYTES_128)
+        .withPromotion(Promotion.BYTES_128);
+  }
+
+  /**
+   * Returns the tensor c.
+   *
+   * @param element f32 or of 16 bits
+   */
+  public static TensorMap tensorC(Element element, int m, int n) {
+    long row = (long) n * element.bytes();
+    return TensorMap.of(
+            element,
+            List.of((long) n, (long) m),
+            List.of(row),
+            List.of(SharedTile.ASYNC_ROW / element.bytes(), WeightTile.PART))
+        .withSwizzle(SwizzleMode.BYTES_128);
+  }
+
+  /** Returns the scheduler of the tiles of clusters, whose rows are the columns of c. */
+  public TileScheduler scheduler() {
+    return new TileScheduler(WeightTile.COLUMNS * tile.cluster(), tile.rows(), Order.BANDS);
+  }
+
+  /** Emits the kernel's body. */
+  public <L> void write(KernelBuilder k, Matrices matrices, EpilogueFunction<L> epilogue) {
+    new WeightKernel(this, k, matrices).write(epilogue);
+  }
+}
