@@ -105,8 +105,7 @@ public final class Mutants {
           body.remove(i); // the branch that repeats it
         }
         all.put(
-            "%d: %s at %s".formatted(i, instruction, instruction.source()),
-            kernel.withBody(body));
+            "%d: %s at %s".formatted(i, instruction, instruction.source()), kernel.withBody(body));
       }
     }
     return all;
