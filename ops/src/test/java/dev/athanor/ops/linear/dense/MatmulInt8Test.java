@@ -214,7 +214,10 @@ class MatmulInt8Test {
     for (var out : new String[] {"f16", "i32"}) {
       var attributes =
           Attributes.of(MATMUL.description(), Map.of("outDtype", out, "transposeB", transposeB));
-      var plans = MATMUL.plans(types, attributes, OpProfile.capability(Gpu.H200));
+      var plans =
+          MATMUL.plans(types, attributes, OpProfile.capability(Gpu.H200)).stream()
+              .filter(plan -> !plan.kernel().contains("_persistent_"))
+              .toList();
       assertThat(plans).hasSize(8);
       for (var plan : plans) {
         for (var profile : OpProfile.run(plan, types, Gpu.H200, Long.MAX_VALUE).launches()) {

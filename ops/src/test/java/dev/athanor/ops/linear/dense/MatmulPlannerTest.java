@@ -32,7 +32,7 @@ class MatmulPlannerTest {
     "F32, 128, 128, 64, matmul_f32_32x32x16_nn_a16_b16_c16",
     "F64, 128, 128, 65536, matmul_f64_64x64x16_mma_nn_a16_b16_c16_split98",
     "F64, 128, 128, 64, matmul_f64_32x32x16_mma_nn_a16_b16_c16",
-    "F16, 4096, 4096, 4096, matmul_f16_128x256x64x4_groups_nn_a16_b16_f16_c16",
+    "F16, 4096, 4096, 4096, matmul_f16_persistent_128x256x4_cluster2_nn_f16",
     "BF16, 64, 64, 64, matmul_bf16_16x128x64x4_nn_a16_b16_bf16_c16",
     "F16, 16, 4096, 4096, matmul_f16_16x128x64x4_nn_a16_b16_split8",
     "F16, 64, 64, 16384, matmul_f16_16x128x64x4_nn_a16_b16_split64"
@@ -82,13 +82,13 @@ class MatmulPlannerTest {
   @CsvSource(
       delimiter = ';',
       value = {
-        "F16; 64,1,128,256; 1,64,256,128; 1; matmul_f16_128x128x64x5_groups_nn_a16_b16_f16_c16",
+        "F16; 64,1,128,256; 1,64,256,128; 1; matmul_f16_persistent_128x128x6_nn_f16",
         "F16; 64,128,256; 256,128; 1; matmul_f16_64x128x64x4_groups_nn_a16_b16_f16_c16",
         "F16; 8,64,128,256; 8,1,256,128; 1; matmul_f16_128x128x64x5_groups_nn_a16_b16_f16_c16",
         "F16; 256,128; 64,128,256; 1; matmul_f16_128x256x64x4_groups_nn_a16_b16_f16_c16",
         "F16; 2,1,16,16384; 1,2,16384,64; 2; matmul_f16_16x128x64x4_nn_a16_b16_split64",
-        "BF16; 64,1,128,256; 1,64,256,128; 1; matmul_bf16_128x128x64x5_groups_nn_a16_b16_bf16_c16",
-        "E4M3; 64,1,128,256; 1,64,256,128; 1; matmul_e4m3_as_f16_128x64x64x4_nn_a16_b16_f32_c16",
+        "BF16; 64,1,128,256; 1,64,256,128; 1; matmul_bf16_persistent_128x128x6_nn_bf16",
+        "E4M3; 64,1,128,256; 1,64,256,128; 2; matmul_e4m3_persistent_128x128x6_nt_f32_transposed",
         "F32; 64,1,128,256; 1,64,256,128; 1; matmul_f32_128x64x8_nn_a16_b16_c16",
         "F32; 2,1,128,65536; 1,2,65536,128; 2; matmul_f32_128x64x8_nn_a16_b16_c16_split49",
         "F64; 64,1,128,256; 1,64,256,128; 1; matmul_f64_64x64x16_mma_nn_a16_b16_c16",
