@@ -58,7 +58,7 @@ class PluginDocumentTest {
           RowCases
           tile | Operand TilePlanner TileProduct TensorMatmul TileScheduler KRange \
           EpilogueFunction Epilogue TensorTile WarpSums Factors Stage Producer StagedOperand \
-          GroupScales BlockScales Shares SplitVariant Interleaving
+          GroupScales BlockScales Shares SplitVariant Interleaving Ring
           lift | KernelOp KernelOpBuilder Sizes KernelReference ReferenceInputs InputDrawing
           """)
   void publicTypesOfAPackageAreThoseForPlugins(String child, String expected) {
