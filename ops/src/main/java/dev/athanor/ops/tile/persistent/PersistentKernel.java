@@ -1,10 +1,8 @@
 package dev.athanor.ops.tile.persistent;
 
-import dev.athanor.engine.author.Cluster;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
-import dev.athanor.engine.author.Mbarriers;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
@@ -26,18 +24,12 @@ import java.util.stream.Stream;
 /** The body of the kernel of a {@link PersistentProduct}. */
 final class PersistentKernel {
 
-  /** Registers of a thread that copies. */
-  private static final int COPYING = 40;
-
-  /** Registers of a thread that multiplies. */
-  private static final int MULTIPLYING = 232;
-
   private final PersistentProduct product;
   private final PersistentTile tile;
   private final KernelBuilder k;
   private final Matrices matrices;
   private final SharedTile shared;
-  private final Cluster cluster;
+  private final PersistentBlock block;
   private final StageRing ring;
 
   PersistentKernel(PersistentProduct product, KernelBuilder k, Matrices matrices) {
@@ -45,57 +37,28 @@ final class PersistentKernel {
     this.k = k;
     this.matrices = matrices;
     tile = product.tile();
-    shared = k.dynamicShared(Stage.REPEAT);
-    cluster = new Cluster(k, tile.cluster());
-    var mbarriers = new Mbarriers(k, shared.at(k.integer(tile.mbarriers())));
-    ring = new StageRing(k, cluster, mbarriers, tile.stages());
+    block = new PersistentBlock(k, tile.cluster(), tile.stages(), tile.mbarriers());
+    shared = block.shared();
+    ring = block.ring();
   }
 
   <L> void write(EpilogueFunction<L> epilogue) {
-    k.when(
-        k.thread().eq(0),
+    block.divide(
+        List.of(matrices.a(), matrices.b(), matrices.c()),
+        PersistentTile.GROUPS,
+        PersistentTile.GROUPS,
         () -> {
-          ring.initialize(PersistentTile.GROUPS);
-          Stream.of(matrices.a(), matrices.b(), matrices.c()).forEach(TensorParameter::prefetch);
-        });
-    cluster.awaitMbarriers();
-    WarpRole.divide(
-        k,
-        List.of(
-            new WarpRole(1, COPYING, _ -> copy()),
-            new WarpRole(PersistentTile.GROUPS, MULTIPLYING, group -> multiply(group, epilogue))));
-    if (tile.cluster() > 1) {
-      // a block must not end while the readers of others still arrive at its mbarriers
-      cluster.barrier();
-    }
+          var position = ring.ofProducer();
+          eachTile(place -> copy(place, position));
+        },
+        group -> multiply(group, epilogue));
   }
 
-  /** Runs code for each tile of this cluster. */
+  /** Runs code for each tile of this block. */
   private void eachTile(Consumer<Tile> body) {
     var scheduler = product.scheduler();
     var tiles = scheduler.tiles(matrices.m(), matrices.n()).times(matrices.products());
-    k.loop(
-        cluster.index(),
-        tiles,
-        cluster.count(),
-        index -> {
-          var ofCluster = scheduler.tile(k, index, matrices.m(), matrices.n());
-          var row = ofCluster.row().plus(cluster.rank().times(tile.m()));
-          body.accept(new Tile(ofCluster.matrix(), row, ofCluster.column()));
-        });
-  }
-
-  /** One thread copies the stages of all tiles. */
-  private void copy() {
-    k.when(
-        k.thread().lt(KernelBuilder.WARP),
-        () ->
-            k.when(
-                k.elect(),
-                () -> {
-                  var position = ring.ofProducer();
-                  eachTile(place -> copy(place, position));
-                }));
+    block.eachTile(scheduler, matrices.m(), matrices.n(), tiles, tile.m(), body);
   }
 
   private void copy(Tile place, StageRing.Position position) {
@@ -140,7 +103,7 @@ final class PersistentKernel {
     int extent = stage.extent() / blocks;
     int panels = stage.kIsRow() ? extent / product.depth() : 1;
     int bytes = stage.bytes() / blocks / panels;
-    var rank = blocks == 1 ? k.integer(0) : cluster.rank();
+    var rank = blocks == 1 ? k.integer(0) : block.cluster().rank();
     for (int panel = 0; panel < panels; panel++) {
       var first = from.plus(rank.times(extent)).plus(panel * product.depth());
       var at =
@@ -152,7 +115,7 @@ final class PersistentKernel {
       if (blocks == 1) {
         tensor.load(tile, ring.mbarriers(), full, at);
       } else {
-        tensor.multicast(tile, ring.mbarriers(), full, at, cluster.all());
+        tensor.multicast(tile, ring.mbarriers(), full, at, block.cluster().all());
       }
     }
   }

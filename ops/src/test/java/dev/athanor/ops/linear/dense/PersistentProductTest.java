@@ -3,31 +3,23 @@ package dev.athanor.ops.linear.dense;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
-import dev.athanor.engine.emulator.EmulatedDevice;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
-import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.options.Schedule;
-import dev.athanor.engine.ptx.Target;
-import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Mutants;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.Runner;
+import dev.athanor.ops.SanitizedTrial;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.MatmulProblem;
-import dev.athanor.ops.run.HostRun;
 import dev.athanor.ops.tile.TilePlanner;
 import dev.athanor.ops.tile.persistent.PersistentTile;
 import dev.athanor.testing.TestTier;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import java.util.SplittableRandom;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -37,55 +29,17 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Products of persistent blocks, whose warpgroups copy or multiply. */
 class PersistentProductTest {
 
-  private static final EmulatorOptions SANITIZED =
-      EmulatorOptions.DEFAULT.withTarget(Target.SM_90A).withSanitize(Sanitize.FULL);
-
-  /** A problem with random inputs and exact outputs. */
-  @SuppressWarnings("ArrayRecordComponent") // read, never a key
-  private record Trial(Problem problem, Map<String, HostTensor> inputs, double[] exact) {
-
-    static Trial of(String op, String text) {
-      var problem = Problem.parse(Runner.op(op), text);
-      var inputs = problem.draw(new SplittableRandom(TestTier.seed()));
-      var exact = problem.op().reference(inputs, problem.attributes()).get("c");
-      return new Trial(problem, inputs, Objects.requireNonNull(exact));
-    }
-
-    /** Runs every kernel of persistent blocks and returns their number. */
-    int verify(EmulatorOptions options) {
-      int verified = 0;
-      try (var device = new EmulatedDevice(options)) {
-        var kernels = new KernelCache(device);
-        for (var plan : problem.plans(TestDevices.SMALL)) {
-          if (isPersistent(plan)) {
-            assertThat(error(HostRun.of(device, kernels, plan, inputs).outputs()))
-                .as(plan.kernel())
-                .isLessThanOrEqualTo(1);
-            verified++;
-          }
-        }
-      }
-      return verified;
-    }
-
-    /** Returns the error of a product as a multiple of the tolerance, which is 0 for integers. */
-    double error(Map<String, HostTensor> outputs) {
-      var c = Objects.requireNonNull(outputs.get("c"));
-      var tolerance =
-          problem.op().tolerance("c", c.type().dtype(), problem.inputs(), problem.attributes());
-      double error = tolerance.error(c.toDoubles(), exact);
-      return error == 0 ? 0 : error / tolerance.limit();
-    }
-  }
+  private static final String WORD = "_persistent_";
 
   private static boolean isPersistent(Plan plan) {
-    return plan.kernel().contains("_persistent_");
+    return plan.kernel().contains(WORD);
   }
 
   @Test
   void matchesTheReference() {
     assertThat(
-            Trial.of("matmul", "a=f16[264,456] b=f16[264,456] transposeB=true").verify(SANITIZED))
+            SanitizedTrial.of("matmul", "a=f16[264,456] b=f16[264,456] transposeB=true")
+                .verify(WORD, SanitizedTrial.OPTIONS))
         .isEqualTo(8);
   }
 
@@ -101,7 +55,8 @@ class PersistentProductTest {
         "a=f16[136,8] b=f16[8,136]"
       })
   void allLayoutsMatchTheReference(String text) {
-    assertThat(Trial.of("matmul", text).verify(SANITIZED)).isGreaterThanOrEqualTo(2);
+    assertThat(SanitizedTrial.of("matmul", text).verify(WORD, SanitizedTrial.OPTIONS))
+        .isGreaterThanOrEqualTo(2);
   }
 
   /** Epilogues, batches that repeat matrices, padded inputs, and results of other widths. */
@@ -125,7 +80,9 @@ class PersistentProductTest {
   })
   void otherProductsMatchTheReference(String op, String text) {
     for (var timing : List.of(AsyncTiming.EAGER, AsyncTiming.REORDERED)) {
-      assertThat(Trial.of(op, text).verify(SANITIZED.withAsyncTiming(timing)))
+      assertThat(
+              SanitizedTrial.of(op, text)
+                  .verify(WORD, SanitizedTrial.OPTIONS.withAsyncTiming(timing)))
           .isGreaterThanOrEqualTo(2);
     }
   }
@@ -135,17 +92,18 @@ class PersistentProductTest {
   @ValueSource(strings = {"bf16", "f16"})
   void productionDepthsMatchTheReference(String dtype) {
     var text = "a=%s[136,16384] b=%s[136,16384] transposeB=true".formatted(dtype, dtype);
-    assertThat(Trial.of("matmul", text).verify(SANITIZED)).isGreaterThanOrEqualTo(2);
+    assertThat(SanitizedTrial.of("matmul", text).verify(WORD, SanitizedTrial.OPTIONS))
+        .isGreaterThanOrEqualTo(2);
   }
 
   @Test
   @Tag(TestTier.THOROUGH_TAG)
   void allSchedulesGiveTheSameBits() {
-    var trial = Trial.of("matmul", "a=bf16[136,392] b=bf16[392,136]");
+    var trial = SanitizedTrial.of("matmul", "a=bf16[136,392] b=bf16[392,136]");
     for (var schedule : Schedule.values()) {
       for (var timing : AsyncTiming.values()) {
-        var options = SANITIZED.withSchedule(schedule).withAsyncTiming(timing);
-        assertThat(trial.verify(options)).isEqualTo(6);
+        var options = SanitizedTrial.OPTIONS.withSchedule(schedule).withAsyncTiming(timing);
+        assertThat(trial.verify(WORD, options)).isEqualTo(6);
       }
     }
   }
@@ -156,11 +114,11 @@ class PersistentProductTest {
    */
   @Test
   void noSynchronizationIsMissedUnnoticed() {
-    var trial = Trial.of("matmul", "a=f16[256,320] b=f16[256,320] transposeB=true");
-    var problem = Matmul.problem(trial.problem.inputs(), trial.problem.attributes());
-    var outputs = trial.problem.plans(TestDevices.SMALL).getFirst().outputs();
+    var trial = SanitizedTrial.of("matmul", "a=f16[256,320] b=f16[256,320] transposeB=true");
+    var problem = Matmul.problem(trial.problem().inputs(), trial.problem().attributes());
+    var outputs = trial.problem().plans(TestDevices.SMALL).getFirst().outputs();
     var plan = plan(problem, new PersistentTile(128, 128, 2, 2), outputs);
-    assertThat(Mutants.unnoticed(plan, trial.inputs, results -> trial.error(results) <= 1))
+    assertThat(Mutants.unnoticed(plan, trial.inputs(), results -> trial.error(results) <= 1))
         .isEmpty();
   }
 

@@ -4,29 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.athanor.engine.analysis.Gpu;
-import dev.athanor.engine.emulator.EmulatedDevice;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
-import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.options.Schedule;
-import dev.athanor.engine.ptx.Target;
-import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Mutants;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.Runner;
+import dev.athanor.ops.SanitizedTrial;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.quantized.warpgroup.WeightTile;
 import dev.athanor.ops.profile.OpProfile;
-import dev.athanor.ops.run.HostRun;
 import dev.athanor.testing.TestTier;
 import java.util.List;
-import java.util.Map;
-import java.util.Objects;
-import java.util.SplittableRandom;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -36,46 +27,12 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Products of packed weights that warpgroups decode to registers. */
 class WeightProductTest {
 
-  private static final EmulatorOptions SANITIZED =
-      EmulatorOptions.DEFAULT.withTarget(Target.SM_90A).withSanitize(Sanitize.FULL);
+  private static final String WORD = "wgmma_";
 
-  /** A problem with random inputs and exact outputs. */
-  private static final class Trial {
-    private final Problem problem;
-    private final Map<String, HostTensor> inputs;
-    private final double[] exact;
-
-    private Trial(String text) {
-      problem = Problem.parse(Runner.op("matmul-int4"), text);
-      inputs = problem.draw(new SplittableRandom(TestTier.seed()));
-      var reference = problem.op().reference(inputs, problem.attributes());
-      exact = Objects.requireNonNull(reference.get("c"));
-    }
-
-    /** Runs every kernel of packed weights and returns their number. */
-    int verify(EmulatorOptions options) {
-      int verified = 0;
-      try (var device = new EmulatedDevice(options)) {
-        var kernels = new KernelCache(device);
-        for (var plan : problem.plans(TestDevices.SMALL)) {
-          if (isWgmma(plan)) {
-            assertThat(error(HostRun.of(device, kernels, plan, inputs).outputs()))
-                .as(plan.kernel())
-                .isLessThanOrEqualTo(1);
-            verified++;
-          }
-        }
-      }
-      return verified;
-    }
-
-    /** Returns the error of c as a multiple of the tolerance of its dtype: weights are exact. */
-    double error(Map<String, HostTensor> outputs) {
-      var c = Objects.requireNonNull(outputs.get("c"));
-      var dtype = c.type().dtype();
-      var tolerance = MatmulInt4.tolerance(dtype, dtype);
-      return tolerance.error(c.toDoubles(), exact) / tolerance.limit();
-    }
+  private static SanitizedTrial trial(String text) {
+    return SanitizedTrial.of(
+        Problem.parse(Runner.op("matmul-int4"), text),
+        dtype -> MatmulInt4.tolerance(dtype, dtype)); // weights are exact
   }
 
   private static boolean isWgmma(Plan plan) {
@@ -90,7 +47,7 @@ class WeightProductTest {
         "a=bf16[72,192] packed=u32[192,20] scales=f32[3,160] groupSize=64 layout=awq"
       })
   void matchesTheReference(String text) {
-    assertThat(new Trial(text).verify(SANITIZED)).isEqualTo(4);
+    assertThat(trial(text).verify(WORD, SanitizedTrial.OPTIONS)).isEqualTo(4);
   }
 
   /**
@@ -110,7 +67,8 @@ class WeightProductTest {
       })
   void otherProductsMatchTheReference(String text) {
     for (var timing : List.of(AsyncTiming.EAGER, AsyncTiming.REORDERED)) {
-      assertThat(new Trial(text).verify(SANITIZED.withAsyncTiming(timing))).isPositive();
+      assertThat(trial(text).verify(WORD, SanitizedTrial.OPTIONS.withAsyncTiming(timing)))
+          .isPositive();
     }
   }
 
@@ -123,19 +81,18 @@ class WeightProductTest {
         "a=bf16[136,14336] packed=u32[14336,20] scales=bf16[112,160] zeros=u32[112,20] layout=awq"
       })
   void productionDepthsMatchTheReference(String text) {
-    assertThat(new Trial(text).verify(SANITIZED)).isEqualTo(4);
+    assertThat(trial(text).verify(WORD, SanitizedTrial.OPTIONS)).isEqualTo(4);
   }
 
   @Test
   @Tag(TestTier.THOROUGH_TAG)
   void allSchedulesGiveTheSameBits() {
     var trial =
-        new Trial(
-            "a=bf16[72,392] packed=u32[392,20] scales=bf16[4,160] zeros=u32[4,20] layout=awq");
+        trial("a=bf16[72,392] packed=u32[392,20] scales=bf16[4,160] zeros=u32[4,20] layout=awq");
     for (var schedule : Schedule.values()) {
       for (var timing : AsyncTiming.values()) {
-        var options = SANITIZED.withSchedule(schedule).withAsyncTiming(timing);
-        assertThat(trial.verify(options)).isEqualTo(4);
+        var options = SanitizedTrial.OPTIONS.withSchedule(schedule).withAsyncTiming(timing);
+        assertThat(trial.verify(WORD, options)).isEqualTo(4);
       }
     }
   }
@@ -146,8 +103,8 @@ class WeightProductTest {
    */
   @Test
   void noSynchronizationIsMissedUnnoticed() {
-    var trial = new Trial("a=bf16[128,320] packed=u32[256,40] scales=bf16[3,256]");
-    var problem = trial.problem;
+    var trial = trial("a=bf16[128,320] packed=u32[256,40] scales=bf16[3,256]");
+    var problem = trial.problem();
     var call = MatmulInt4.problem(problem.inputs(), problem.attributes());
     var device = TestDevices.SMALL;
     var variant =
@@ -158,7 +115,7 @@ class WeightProductTest {
     var plan =
         new LaunchPlan(
             variant.name(), first.outputs(), List.of(planner.step(variant)), 0, first.cost(), "");
-    assertThat(Mutants.unnoticed(plan, trial.inputs, results -> trial.error(results) <= 1))
+    assertThat(Mutants.unnoticed(plan, trial.inputs(), results -> trial.error(results) <= 1))
         .isEmpty();
   }
 

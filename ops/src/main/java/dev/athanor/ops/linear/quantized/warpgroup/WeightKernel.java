@@ -1,14 +1,11 @@
 package dev.athanor.ops.linear.quantized.warpgroup;
 
-import dev.athanor.engine.author.Cluster;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
-import dev.athanor.engine.author.Mbarriers;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
-import dev.athanor.engine.author.TensorParameter;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.author.WarpRole;
 import dev.athanor.engine.ptx.Type;
@@ -18,6 +15,7 @@ import dev.athanor.ops.tile.EpilogueFunction;
 import dev.athanor.ops.tile.Stage;
 import dev.athanor.ops.tile.TensorTile.Instruction;
 import dev.athanor.ops.tile.TileScheduler.Tile;
+import dev.athanor.ops.tile.persistent.PersistentBlock;
 import dev.athanor.ops.tile.persistent.StageRing;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,12 +25,6 @@ import java.util.stream.Stream;
 
 /** The body of the kernel of a {@link WeightProduct}. Tiles are those of the transpose of c. */
 final class WeightKernel {
-
-  /** Registers of a thread that copies. */
-  private static final int COPYING = 40;
-
-  /** Registers of a thread that multiplies. */
-  private static final int MULTIPLYING = 232;
 
   private static final int COLUMNS_OF_FRAGMENT = 8;
 
@@ -44,7 +36,7 @@ final class WeightKernel {
   private final KernelBuilder k;
   private final Matrices matrices;
   private final SharedTile shared;
-  private final Cluster cluster;
+  private final PersistentBlock block;
   private final StageRing ring;
 
   WeightKernel(WeightProduct product, KernelBuilder k, Matrices matrices) {
@@ -52,80 +44,55 @@ final class WeightKernel {
     this.k = k;
     this.matrices = matrices;
     tile = product.tile();
-    shared = k.dynamicShared(Stage.REPEAT);
-    cluster = new Cluster(k, tile.cluster());
-    var mbarriers = new Mbarriers(k, shared.at(k.integer(tile.mbarriers())));
-    ring = new StageRing(k, cluster, mbarriers, tile.stages());
+    block = new PersistentBlock(k, tile.cluster(), tile.stages(), tile.mbarriers());
+    shared = block.shared();
+    ring = block.ring();
   }
 
   <L> void write(EpilogueFunction<L> epilogue) {
-    k.when(
-        k.thread().eq(0),
-        () -> {
-          // each warp reads words of its own
-          ring.initialize(WeightTile.GROUPS * WarpRole.GROUP / KernelBuilder.WARP);
-          Stream.of(matrices.a(), matrices.words(), matrices.c())
-              .forEach(TensorParameter::prefetch);
-        });
-    cluster.awaitMbarriers();
-    WarpRole.divide(
-        k,
-        List.of(
-            new WarpRole(1, COPYING, _ -> copy()),
-            new WarpRole(WeightTile.GROUPS, MULTIPLYING, group -> multiply(group, epilogue))));
-    if (tile.cluster() > 1) {
-      // a block must not end while the readers of others still arrive at its mbarriers
-      cluster.barrier();
-    }
+    // each warp reads words of its own
+    int readers = WeightTile.GROUPS * WarpRole.GROUP / KernelBuilder.WARP;
+    block.divide(
+        List.of(matrices.a(), matrices.words(), matrices.c()),
+        readers,
+        WeightTile.GROUPS,
+        this::copy,
+        group -> multiply(group, epilogue));
   }
 
-  /** Runs code for each tile of this cluster. */
+  /** Runs code for each tile of this block. */
   private void eachTile(Consumer<Tile> body) {
     var scheduler = product.scheduler();
-    k.loop(
-        cluster.index(),
-        scheduler.tiles(matrices.n(), matrices.m()),
-        cluster.count(),
-        index -> {
-          var ofCluster = scheduler.tile(k, index, matrices.n(), matrices.m());
-          var row = ofCluster.row().plus(cluster.rank().times(WeightTile.COLUMNS));
-          body.accept(new Tile(ofCluster.matrix(), row, ofCluster.column()));
-        });
+    var tiles = scheduler.tiles(matrices.n(), matrices.m());
+    block.eachTile(scheduler, matrices.n(), matrices.m(), tiles, WeightTile.COLUMNS, body);
   }
 
-  /** One thread copies the stages of all tiles. */
+  /** Copies the stages of all tiles. */
   private void copy() {
-    k.when(
-        k.thread().lt(KernelBuilder.WARP),
-        () ->
-            k.when(
-                k.elect(),
-                () -> {
-                  var position = ring.ofProducer();
-                  eachTile(place ->
-                      k.loop(
-                          k.integer(0),
-                          matrices.depth(),
-                          WeightTile.DEPTH,
-                          depth -> {
-                            position.awaitFree(tile.stageBytes());
-                            copy(place, position.stage(), depth);
-                            position.advance();
-                          }));
-                }));
+    var position = ring.ofProducer();
+    eachTile(place ->
+        k.loop(
+            k.integer(0),
+            matrices.depth(),
+            WeightTile.DEPTH,
+            depth -> {
+              position.awaitFree(tile.stageBytes());
+              copy(place, position.stage(), depth);
+              position.advance();
+            }));
   }
 
   /** Copies a stage: the rows of a, which the blocks of a cluster share, then the words. */
   private void copy(Tile place, Int stage, Int depth) {
     var offset = stage.times(tile.stageBytes());
     int rows = tile.rows() / tile.cluster();
-    var first = cluster.rank().times(rows);
+    var first = block.cluster().rank().times(rows);
     var to = shared.at(offset.plus(first.times(SharedTile.ASYNC_ROW)));
     var at = List.of(depth, place.column().plus(first));
     if (tile.cluster() == 1) {
       matrices.a().load(to, ring.mbarriers(), stage, at);
     } else {
-      matrices.a().multicast(to, ring.mbarriers(), stage, at, cluster.all());
+      matrices.a().multicast(to, ring.mbarriers(), stage, at, block.cluster().all());
     }
     matrices
         .words()
