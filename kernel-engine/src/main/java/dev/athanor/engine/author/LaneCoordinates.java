@@ -8,7 +8,7 @@ import java.util.List;
  * The row and the column that a layout gives to a lane's first element, computed in a kernel.
  *
  * @param layout from lanes to rows and columns; lanes beyond its extent repeat it
- * @param lane the number of the lane in its warp
+ * @param lane the number of the lane in its warp, or of the thread in its warpgroup
  */
 public record LaneCoordinates(LinearLayout layout, Int lane) {
 
@@ -21,7 +21,8 @@ public record LaneCoordinates(LinearLayout layout, Int lane) {
   }
 
   private Int image(Axis output) {
-    return image(layout.bases(Axis.LANE, output), lane, KernelBuilder.WARP, 1);
+    int lanes = Math.max(KernelBuilder.WARP, layout.inputs().extent(Axis.LANE));
+    return image(layout.bases(Axis.LANE, output), lane, lanes, 1);
   }
 
   /**

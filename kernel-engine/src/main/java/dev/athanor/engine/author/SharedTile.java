@@ -2,6 +2,7 @@ package dev.athanor.engine.author;
 
 import dev.athanor.engine.layout.Axis;
 import dev.athanor.engine.layout.LinearLayout;
+import dev.athanor.engine.layout.MatrixAccess;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Immediate;
@@ -145,37 +146,50 @@ public final class SharedTile {
   }
 
   /**
-   * Loads four 8x8 matrices of 16-bit elements with {@code ldmatrix}. Lane {@code 8m + r} gives the
-   * address of row {@code r} of matrix {@code m}. Each lane receives two elements of each matrix,
-   * in the layout {@code Fragments.MATRIX_8X8} or, transposed, {@code MATRIX_8X8_TRANSPOSED}.
+   * Loads the fragment of a warp with {@code ldmatrix}. All lanes must participate.
+   *
+   * @param fragment four matrices of eight rows of 16 bytes, transposed or not: from the elements
+   *     of lanes to rows and columns of this tile
+   * @param lane the number of the lane in its warp
+   * @param row the first
+   * @param column the first, at a multiple of 16 bytes
+   * @return four registers
+   * @throws IllegalArgumentException if the fragment does not consist of four matrices
    */
-  public List<Value> loadMatrices(Int row, Int column, boolean transposed) {
+  public List<Value> loadFragment(LinearLayout fragment, Int lane, Int row, Int column) {
+    var access = MatrixAccess.of(fragment, element.bytes());
     var values = new ArrayList<Value>();
     for (int i = 0; i < 4; i++) {
       values.add(new Value(emitter, Type.B32, emitter.register(Type.B32)));
     }
-    loadMatrices(values, row, column, transposed);
+    emitter.emit(
+        "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16".formatted(suffix(access)),
+        Value.vector(values),
+        address(access, lane, row, column));
     return values;
   }
 
-  private void loadMatrices(List<? extends Value> values, Int row, Int column, boolean transposed) {
+  /**
+   * Stores the fragment of a warp with {@code stmatrix}, the inverse of {@link #loadFragment}.
+   *
+   * @param values four registers
+   */
+  public void storeFragment(
+      LinearLayout fragment, Int lane, Int row, Int column, List<? extends Value> values) {
+    var access = MatrixAccess.of(fragment, element.bytes());
     emitter.emit(
-        "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16".formatted(transposed ? ".trans" : ""),
-        Value.vector(values),
-        chunkAt(row, column).address());
+        "stmatrix.sync.aligned.m8n8.x4%s.shared.b16".formatted(suffix(access)),
+        address(access, lane, row, column),
+        Value.vector(values));
   }
 
-  /**
-   * Stores four 8x8 matrices of 16-bit elements with {@code stmatrix}, the inverse of {@link
-   * #loadMatrices}. Lane {@code 8m + r} gives the address of row {@code r} of matrix {@code m}.
-   *
-   * @param values two elements of each matrix, in the layout {@code Fragments.MATRIX_8X8}
-   */
-  public void storeMatrices(Int row, Int column, List<? extends Value> values) {
-    emitter.emit(
-        "stmatrix.sync.aligned.m8n8.x4.shared.b16",
-        chunkAt(row, column).address(),
-        Value.vector(values));
+  private static String suffix(MatrixAccess access) {
+    return access.transposed() ? ".trans" : "";
+  }
+
+  private Operand address(MatrixAccess access, Int lane, Int row, Int column) {
+    var at = new LaneCoordinates(access.rows(), lane);
+    return chunkAt(at.row().plus(row), at.column().plus(column)).address();
   }
 
   /**

@@ -17,11 +17,30 @@ public final class Fragments {
   /** C and D of {@code mma.m16n8k*} with 32-bit elements: 4 per lane, one per register. */
   public static final Fragment C_16X8 = c(16);
 
+  /**
+   * Eight columns of D of {@code wgmma} (PTX ISA 9.7.15.5.1), whose lanes are the 128 threads of a
+   * warpgroup.
+   */
+  public static final LinearLayout D_64X8 = C_16X8.layout().times(LANE, ROW, 4);
+
   /** One 8x8 matrix of {@code ldmatrix} with 16-bit elements: 2 per lane, in one register. */
   public static final Fragment MATRIX_8X8 = new Fragment("8x8", c(8).layout());
 
   /** One 8x8 matrix of {@code ldmatrix.trans}. */
   public static final Fragment MATRIX_8X8_TRANSPOSED = transposed(MATRIX_8X8);
+
+  /** Four such matrices below each other, whose elements are pairs of bytes. */
+  public static final Fragment BYTE_PAIRS_32X16 =
+      new Fragment("32x16 of byte pairs", transposedMatrix(1).times(ELEMENT, ROW, 4));
+
+  /**
+   * Returns one matrix of {@code ldmatrix.trans} in units of other elements.
+   *
+   * @param bytes of an element: 1 or 2
+   */
+  static LinearLayout transposedMatrix(int bytes) {
+    return LinearLayout.of(ELEMENT, COLUMN, 2 / bytes).times(MATRIX_8X8_TRANSPOSED.layout());
+  }
 
   /**
    * Returns A of {@code mma}: a register holds adjacent elements of a row, the four lanes of a

@@ -12,6 +12,7 @@ import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.layout.Axis;
 import dev.athanor.engine.layout.Fragments;
+import dev.athanor.engine.layout.LinearLayout;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,6 +33,9 @@ final class TensorEngine extends Engine {
 
   /** Elements in 128 bytes, one row of all banks. */
   private static final int BANKS = 64;
+
+  /** Two adjacent fragments of the right factor. */
+  private static final LinearLayout RIGHT = Fragments.tiled(Fragments.B_16X8, K, 2 * N).layout();
 
   private final Mma shape;
   private final Int lane;
@@ -77,15 +81,9 @@ final class TensorEngine extends Engine {
     return new Left(left, columns, fragments);
   }
 
-  /**
-   * Returns a left fragment. Its 8x8 matrices are in register order: rows 0 and 8 of the first
-   * columns, then of the others.
-   */
   private MatrixFragment fragment(SharedTile left, int row, int depth) {
-    var inWarp = lane.rem(8).plus(lane.div(8).rem(2).times(8));
     return new MatrixFragment(
-        left.loadMatrices(
-            warpRow.plus(inWarp).plus(row), lane.div(16).times(8).plus(depth), false));
+        left.loadFragment(Fragments.A_16X16.layout(), lane, warpRow.plus(row), k.integer(depth)));
   }
 
   @Override
@@ -149,12 +147,7 @@ final class TensorEngine extends Engine {
                 : left.fragments().get(depth / K * fragmentsOfDepth + f));
       }
       for (int column = 0; column < scores.columns() / 2 * N; column += 2 * N) {
-        // two adjacent fragments, each with the first 8 of the depth before the other 8
-        var two =
-            right.loadMatrices(
-                lane.rem(8).plus(lane.div(16).times(8)).plus(column),
-                lane.div(8).rem(2).times(8).plus(depth),
-                false);
+        var two = right.loadFragment(RIGHT.transposed(), lane, k.integer(column), k.integer(depth));
         multiply(scores, rows, new MatrixFragment(two), column);
       }
     }
@@ -201,11 +194,7 @@ final class TensorEngine extends Engine {
         rows.add(weightFragment(weights, row, depth));
       }
       for (int n = 0; n < sums.columns() / 2 * N; n += 2 * N) {
-        var two =
-            right.loadMatrices(
-                lane.rem(8).plus(lane.div(8).rem(2).times(8)).plus(depth),
-                column.plus(lane.div(16).times(8)).plus(n),
-                true);
+        var two = right.loadFragment(RIGHT, lane, k.integer(depth), column.plus(n));
         var parts = new MatrixFragment(two).map(pair -> map(pair, mapping));
         multiply(sums, rows, parts, n);
       }

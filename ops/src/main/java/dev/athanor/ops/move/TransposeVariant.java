@@ -3,8 +3,11 @@ package dev.athanor.ops.move;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.layout.Axis;
+import dev.athanor.engine.layout.LinearLayout;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Variant;
@@ -111,12 +114,16 @@ record TransposeVariant(int bytes, int read, int write) implements Variant {
       int lanesAlong = BANKS / vector;
       int along = tile() / BANKS;
       int parts = along * tile() / vector;
+      var lanes =
+          LinearLayout.of(Axis.LANE, Axis.COLUMN, lanesAlong)
+              .times(Axis.LANE, Axis.ROW, KernelBuilder.WARP / lanesAlong);
+      var lane = new LaneCoordinates(lanes, k.lane());
       int warps = THREADS / KernelBuilder.WARP;
       var positions = new ArrayList<Position>();
       for (int i = 0; i < parts / warps; i++) {
         var part = k.warp().plus(i * warps);
-        var row = part.div(along).times(vector).plus(k.lane().div(lanesAlong));
-        var column = part.rem(along).times(BANKS).plus(k.lane().rem(lanesAlong).times(vector));
+        var row = part.div(along).times(vector).plus(lane.row());
+        var column = part.rem(along).times(BANKS).plus(lane.column().times(vector));
         positions.add(new Position(row, column));
       }
       return positions;

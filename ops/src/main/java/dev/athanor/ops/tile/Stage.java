@@ -194,25 +194,23 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth, Instruc
    * @param from first index along K, within the stage
    */
   MatrixFragment fragments(KernelBuilder k, SharedTile stage, Int first, int from, Order order) {
-    var lane = k.lane();
-    // the position of the matrix whose row this lane addresses
-    var second = lane.div(8).rem(2);
-    var third = lane.div(16);
-    var half = order == Order.ROWS ? second : third;
-    var depth = order == Order.ROWS ? third : second;
+    int bits = Byte.SIZE * element.bytes();
+    int step = 2 * Swizzle.CHUNK / element.bytes();
+    var ofExtent =
+        order == Order.ROWS
+            ? Fragments.a(GROUP, step, bits).layout()
+            : Fragments.tiled(Fragments.b(step, bits), step, GROUP).layout().transposed();
     if (!kIsRow) {
-      var row = order == Order.ROWS ? lane.rem(GROUP) : lane.rem(8).plus(half.times(8));
-      var column = depth.times(Swizzle.CHUNK / element.bytes()).plus(from);
-      return elements(stage.loadMatrices(first.plus(row), column, false));
+      return elements(stage.loadFragment(ofExtent, k.lane(), first, k.integer(from)));
     }
     return switch (element.bytes()) {
-      case 2 -> {
-        var row = order == Order.ROWS ? lane.rem(8).plus(depth.times(8)) : lane.rem(GROUP);
-        yield new MatrixFragment(
-            stage.loadMatrices(row.plus(from), first.plus(half.times(8)), true));
-      }
+      case 2 ->
+          new MatrixFragment(
+              stage.loadFragment(ofExtent.transposed(), k.lane(), k.integer(from), first));
       case 1 -> {
-        var pairs = stage.loadMatrices(lane.plus(from), first, true);
+        var pairs =
+            stage.loadFragment(
+                Fragments.BYTE_PAIRS_32X16.layout(), k.lane(), k.integer(from), first);
         var matrices = new ArrayList<Value>();
         for (int part = 0; part < 4; part += 2) {
           matrices.add(bytes(k, pairs.get(part), pairs.get(part + 1), 0x6420));
@@ -221,7 +219,7 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth, Instruc
         yield new MatrixFragment(inOrder(matrices, order));
       }
       default -> {
-        var at = new LaneCoordinates(Fragments.a(GROUP, 8, 32).layout().transposed(), lane);
+        var at = new LaneCoordinates(Fragments.a(GROUP, 8, 32).layout().transposed(), k.lane());
         var row = at.row().plus(from);
         var column = first.plus(at.column());
         var matrices =

@@ -2,12 +2,14 @@ package dev.athanor.ops.tile;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.OpaqueMatrix;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
@@ -58,8 +60,9 @@ public final class WarpSums {
       KernelBuilder k, TensorTile tile, SharedTile shared, List<OpaqueMatrix.Sum> sums) {
     int size = OpaqueMatrix.SIZE;
     var own = shared.at(k.warp().times(OPAQUE_BYTES), Type.F32, size, size, OPAQUE_PITCH);
-    var row = k.lane().div(4);
-    var column = k.lane().rem(4).times(2);
+    var lane = new LaneCoordinates(Fragments.C_16X8.layout(), k.lane());
+    var row = lane.row();
+    var column = lane.column();
     var parts = new ArrayList<MatrixFragment>();
     for (var sum : sums) {
       own.store(k.integer(0), k.integer(0), sum);

@@ -2,6 +2,7 @@ package dev.athanor.ops.attention.warpgroup;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Real;
@@ -10,6 +11,7 @@ import dev.athanor.engine.author.RegisterTile.Layout;
 import dev.athanor.engine.author.RowVector;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.author.WarpRole;
+import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.attention.Score.Range;
 import dev.athanor.ops.attention.Softmax;
@@ -30,7 +32,6 @@ import java.util.stream.Stream;
 final class WarpgroupConsumer {
 
   private static final int LANES = 4;
-  private static final int WARP_ROWS = 16;
 
   private final KernelBuilder k;
   private final WarpgroupVariant variant;
@@ -81,9 +82,8 @@ final class WarpgroupConsumer {
   private RegisterTile registers(int columns) {
     var places =
         IntStream.range(0, columns / 8).boxed().flatMap(i -> Stream.of(8 * i, 8 * i + 1)).toList();
-    var row = thread.div(KernelBuilder.WARP).times(WARP_ROWS).plus(k.lane().div(LANES));
-    return new RegisterTile(
-        k, new Layout(row, List.of(0, 8), k.lane().rem(LANES).times(2), places, LANES));
+    var at = new LaneCoordinates(Fragments.D_64X8, thread);
+    return new RegisterTile(k, new Layout(at.row(), List.of(0, 8), at.column(), places, LANES));
   }
 
   /** Returns the accumulators of a product. */

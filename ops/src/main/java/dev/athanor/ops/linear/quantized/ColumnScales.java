@@ -2,7 +2,9 @@ package dev.athanor.ops.linear.quantized;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.layout.Fragments;
 import dev.athanor.ops.tile.GroupScales;
 import java.util.ArrayList;
 
@@ -28,7 +30,8 @@ record ColumnScales(
 
   @Override
   public Loaded load(Int row, Int column, Int depth) {
-    var first = firstColumn.plus(column).plus(k.lane().rem(4).times(2));
+    var lane = new LaneCoordinates(Fragments.C_16X8.layout(), k.lane());
+    var first = firstColumn.plus(column).plus(lane.column());
     var left = problem.n.minus(first);
     var group = depth.min(problem.depth.plus(-1)).shr(problem.groupShift);
     var ofGroup = problem.scales().plus(first.wide()).row(group, problem.n);

@@ -2,11 +2,13 @@ package dev.athanor.ops.linear.quantized;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
@@ -244,8 +246,9 @@ record Int4Gemv(
       int columns = variant.columns;
       var parts =
           shared.at(k.integer(0), Type.F32, variant.warps() * variant.rows, columns, columns);
+      var lane = new LaneCoordinates(Fragments.transposed(Fragments.C_16X8).layout(), k.lane());
       for (int row = 0; row < rowsOfLane(); row++) {
-        var ofLane = k.lane().rem(4).times(2).plus(row);
+        var ofLane = lane.row().plus(row);
         for (int c = 0; c < fragments.columns(); c++) {
           parts.storeWhere(
               ofLane.lt(variant.rows),

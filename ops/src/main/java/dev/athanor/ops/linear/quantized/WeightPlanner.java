@@ -107,8 +107,10 @@ record WeightPlanner(
     if (problem.groupShift() < least) {
       return Optional.of("groups are smaller than a stage of %d".formatted(WeightTile.DEPTH));
     }
-    if (problem.m() <= tile.rows() / 2
-        || projection.n() <= WeightTile.COLUMNS / 2 * tile.cluster()) {
+    boolean isSmallest = tile.equals(TILES.getLast());
+    boolean isHalfEmpty =
+        problem.m() <= tile.rows() / 2 || projection.n() <= WeightTile.COLUMNS / 2 * tile.cluster();
+    if (isHalfEmpty && !isSmallest) {
       return Optional.of("smaller tiles waste less of each block");
     }
     return Optional.empty();

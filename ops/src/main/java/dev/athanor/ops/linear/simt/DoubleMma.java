@@ -2,9 +2,11 @@ package dev.athanor.ops.linear.simt;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.layout.Fragments;
 import dev.athanor.ops.linear.ProductParameters;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,7 +23,11 @@ final class DoubleMma extends SimtPart {
 
   private static final Mma SHAPE = Mma.F64;
 
+  private final LaneCoordinates sum;
+
+  /** The first row and column of the warp. */
   private final Int row;
+
   private final Int column;
 
   /** The accumulators of each 8x8 part of c: two adjacent elements of row lane / 4. */
@@ -30,7 +36,8 @@ final class DoubleMma extends SimtPart {
   DoubleMma(KernelBuilder k, SimtVariant variant, ProductParameters problem) {
     super(k, variant, problem);
     int across = tile.n() / tile.partN();
-    row = k.warp().div(across).times(tile.partM()).plus(k.lane().div(4));
+    sum = new LaneCoordinates(Fragments.c(SHAPE.m()).layout(), k.lane());
+    row = k.warp().div(across).times(tile.partM());
     column = k.warp().rem(across).times(tile.partN());
     sums = Stream.generate(() -> k.accumulator(SHAPE)).limit((long) down() * across()).toList();
   }
@@ -45,16 +52,20 @@ final class DoubleMma extends SimtPart {
 
   @Override
   void addOuterProducts(SharedTile a, SharedTile b) {
+    var left =
+        new LaneCoordinates(Fragments.a(SHAPE.m(), SHAPE.k(), Double.SIZE).layout(), k.lane());
+    var right = new LaneCoordinates(Fragments.b(SHAPE.k(), Double.SIZE).layout(), k.lane());
     for (int depth = 0; depth < tile.k(); depth += SHAPE.k()) {
-      var ofLane = k.lane().rem(4).plus(depth);
       var rows = new ArrayList<MatrixFragment>();
       for (int i = 0; i < down(); i++) {
-        rows.add(MatrixFragment.of(a.load(ofLane, row.plus(i * SHAPE.m()))));
+        rows.add(
+            MatrixFragment.of(
+                a.load(left.column().plus(depth), left.row().plus(row).plus(i * SHAPE.m()))));
       }
       var columns = new ArrayList<MatrixFragment>();
       for (int i = 0; i < across(); i++) {
-        var inTile = column.plus(k.lane().div(4)).plus(i * SHAPE.n());
-        columns.add(MatrixFragment.of(b.load(ofLane, inTile)));
+        var inTile = column.plus(right.column()).plus(i * SHAPE.n());
+        columns.add(MatrixFragment.of(b.load(right.row().plus(depth), inTile)));
       }
       for (int i = 0; i < sums.size(); i++) {
         k.mma(SHAPE, rows.get(i / across()), columns.get(i % across()), sums.get(i));
@@ -65,11 +76,11 @@ final class DoubleMma extends SimtPart {
   @Override
   void store() {
     for (int x = 0; x < across(); x++) {
-      var inColumn = column.plus(k.lane().rem(4).times(2)).plus(x * SHAPE.n());
+      var inColumn = column.plus(sum.column()).plus(x * SHAPE.n());
       var columns = columns(inColumn, SHAPE.registersSum());
       for (int y = 0; y < down(); y++) {
         var ofLane = sums.get(y * across() + x).registers();
-        store(row.plus(y * SHAPE.m()), inColumn, ofLane, columns);
+        store(row.plus(sum.row()).plus(y * SHAPE.m()), inColumn, ofLane, columns);
       }
     }
   }

@@ -2,10 +2,13 @@ package dev.athanor.ops.linear.simt;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.RegisterTile.Layout;
 import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.layout.Axis;
+import dev.athanor.engine.layout.LinearLayout;
 import dev.athanor.ops.linear.ProductParameters;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,8 +35,10 @@ final class LaneProducts extends SimtPart {
     super(k, variant, problem);
     group = VECTOR_BYTES / variant.product().sumType().bytes();
     int across = tile.n() / (WIDTH * tile.partN());
-    var row = first(k.warp().div(across), k.lane().div(WIDTH), HEIGHT * tile.partM());
-    var column = first(k.warp().rem(across), k.lane().rem(WIDTH), WIDTH * tile.partN());
+    var lanes = LinearLayout.of(Axis.LANE, Axis.COLUMN, WIDTH).times(Axis.LANE, Axis.ROW, HEIGHT);
+    var lane = new LaneCoordinates(lanes, k.lane());
+    var row = first(k.warp().div(across), lane.row(), HEIGHT * tile.partM());
+    var column = first(k.warp().rem(across), lane.column(), WIDTH * tile.partN());
     sums =
         new RegisterTile(
             k,

@@ -2,12 +2,14 @@ package dev.athanor.ops.tile.persistent;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.TensorParameter;
 import dev.athanor.engine.author.WarpRole;
+import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.tile.BlockScales;
 import dev.athanor.ops.tile.EpilogueFunction;
@@ -212,9 +214,8 @@ final class PersistentKernel {
    */
   private List<Real> scales(BlockScales scales, Tile place, Int own, Int depth) {
     var ofB = scales.ofB(place.column(), depth, matrices.n()).widen();
-    var thread = k.thread().rem(WarpRole.GROUP);
-    var row =
-        place.row().plus(own).plus(thread.div(KernelBuilder.WARP).times(16)).plus(k.lane().div(4));
+    var thread = new LaneCoordinates(Fragments.D_64X8, k.thread().rem(WarpRole.GROUP));
+    var row = place.row().plus(own).plus(thread.row());
     return IntStream.range(0, 2 * product.tile().slabs())
         .mapToObj(i -> row.plus(i / 2 * PersistentTile.ROWS + i % 2 * 8))
         .map(each -> scales.ofA(each, depth, matrices.m()).widen().times(ofB))

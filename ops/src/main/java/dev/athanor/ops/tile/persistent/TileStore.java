@@ -2,6 +2,7 @@ package dev.athanor.ops.tile.persistent;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
@@ -9,6 +10,7 @@ import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.TensorParameter;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.author.WarpRole;
+import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.tile.EpilogueFunction;
 import dev.athanor.ops.tile.TileScheduler.Tile;
@@ -32,9 +34,6 @@ public record TileStore(
   /** Columns of a fragment. */
   private static final int COLUMNS = 8;
 
-  /** Lanes that hold a row of a fragment. */
-  private static final int LANES = 4;
-
   /**
    * Stores the sums of {@value PersistentTile#ROWS} rows.
    *
@@ -44,9 +43,7 @@ public record TileStore(
   public <L> void store(List<MatrixFragment> sums, Tile place, EpilogueFunction<L> epilogue) {
     int columns = SharedTile.ASYNC_ROW / out.bytes();
     int fragments = columns / COLUMNS;
-    var lane = k.lane();
-    var row =
-        k.thread().rem(WarpRole.GROUP).div(KernelBuilder.WARP).times(16).plus(lane.div(LANES));
+    var row = thread().row();
     var rows = new ArrayList<L>();
     for (int half = 0; half < 2; half++) {
       rows.add(epilogue.row(place.row().plus(row).plus(8 * half), m));
@@ -74,7 +71,7 @@ public record TileStore(
                 pairs.addAll(finish(sums.get(firstOfPart + each), at, rows, epilogue));
               }
               if (out.bytes() == 2) {
-                writeHalves(part, row, one * COLUMNS, pairs);
+                writeHalves(part, one * COLUMNS, pairs);
               } else {
                 writeWords(part, row, one * COLUMNS, other * COLUMNS, pairs);
               }
@@ -103,7 +100,7 @@ public record TileStore(
    */
   private <L> List<List<Value>> finish(
       MatrixFragment sums, Int column, List<L> rows, EpilogueFunction<L> epilogue) {
-    var own = column.plus(k.lane().rem(LANES).times(2));
+    var own = column.plus(thread().column());
     var lines = List.of(epilogue.column(own, n), epilogue.column(own.plus(1), n));
     var pairs = new ArrayList<List<Value>>();
     for (int half = 0; half < 2; half++) {
@@ -121,11 +118,13 @@ public record TileStore(
    *
    * @param pairs of each 8 columns, those of the upper rows, then those of the lower rows
    */
-  private void writeHalves(SharedTile part, Int row, int column, List<List<Value>> pairs) {
-    var lane = k.lane();
-    part.storeMatrices(
-        row.minus(lane.div(LANES)).plus(lane.rem(16)),
-        lane.div(16).times(COLUMNS).plus(column),
+  private void writeHalves(SharedTile part, int column, List<List<Value>> pairs) {
+    var warp = k.thread().rem(WarpRole.GROUP).div(KernelBuilder.WARP);
+    part.storeFragment(
+        Fragments.A_16X16.layout(),
+        k.lane(),
+        warp.times(Fragments.A_16X16.rows()),
+        k.integer(column),
         pairs.stream().map(pair -> k.pack(pair.get(0), pair.get(1))).toList());
   }
 
@@ -147,7 +146,7 @@ public record TileStore(
             IntStream.range(0, 2)
                 .mapToObj(i -> select(second, ofOther.get(i), ofOne.get(i)))
                 .toList();
-        part.store(row.plus(8 * half), k.lane().rem(LANES).times(2).plus(column), values);
+        part.store(row.plus(8 * half), thread().column().plus(column), values);
       }
     }
   }
@@ -161,6 +160,11 @@ public record TileStore(
   /** Waits until copies have read the parts. */
   public void finish() {
     k.when(isFirst(), () -> k.awaitBulkReads(0));
+  }
+
+  /** Returns this thread's place in eight columns of the sums. */
+  private LaneCoordinates thread() {
+    return new LaneCoordinates(Fragments.D_64X8, k.thread().rem(WarpRole.GROUP));
   }
 
   /** The thread that copies. */

@@ -2,6 +2,7 @@ package dev.athanor.ops.linear.quantized.warpgroup;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
@@ -9,6 +10,7 @@ import dev.athanor.engine.author.WarpRole;
 import dev.athanor.engine.device.TensorMap;
 import dev.athanor.engine.device.TensorMap.Element;
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
+import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.layout.LinearLayout;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Type;
@@ -122,7 +124,6 @@ public record PackedWords(Int4Layout layout) {
   final class Lane {
     private final KernelBuilder k;
     private final PairedNibbles nibbles;
-    private final Int columnOfLane;
     private final Int lane;
     private final Int selection;
     private final Int shift;
@@ -134,14 +135,14 @@ public record PackedWords(Int4Layout layout) {
           new PairedNibbles(
               k, element, alongK ? PairedNibbles.Order.NEIGHBORS : PairedNibbles.Order.FOUR_APART);
       lane = k.lane().rem(LANES);
-      columnOfLane = k.lane().div(LANES);
+      var columnOfLane = new LaneCoordinates(Fragments.C_16X8.layout(), k.lane()).row();
       selection = alongK ? nibbles.selection(lane) : k.integer(0);
       shift = layout.nibbleOfColumn(columnOfLane).times(4);
     }
 
     /** Returns the first of the lane's two columns among those of the warpgroup. */
     Int column() {
-      return k.thread().rem(WarpRole.GROUP).div(KernelBuilder.WARP).times(STEP).plus(columnOfLane);
+      return new LaneCoordinates(Fragments.D_64X8, k.thread().rem(WarpRole.GROUP)).row();
     }
 
     /**

@@ -2,11 +2,13 @@ package dev.athanor.ops.linear.quantized.warpgroup;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.TensorParameter;
 import dev.athanor.engine.author.WarpRole;
+import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.tile.EpilogueFunction;
 import dev.athanor.ops.tile.TileScheduler.Tile;
@@ -29,12 +31,6 @@ record TransposedStore(
   /** Rows of c of a fragment. */
   private static final int ROWS = 8;
 
-  /** Columns of c of a warp. */
-  private static final int OF_WARP = 16;
-
-  /** Lanes that hold a column of c in a fragment. */
-  private static final int LANES = 4;
-
   /**
    * Stores the sums of {@value WeightTile#OF_GROUP} columns of c.
    *
@@ -49,8 +45,9 @@ record TransposedStore(
     int count = sums.size() / fragments * together;
     // one part is written while the previous one is copied, if the next tile begins with another
     int pending = together == 1 && count % WeightTile.PARTS == 0 ? 1 : 0;
-    var warp = k.thread().rem(WarpRole.GROUP).div(KernelBuilder.WARP);
-    var column = warp.times(OF_WARP).plus(k.lane().div(LANES));
+    // rows of the product are columns of c
+    var thread = new LaneCoordinates(Fragments.D_64X8, k.thread().rem(WarpRole.GROUP));
+    var column = thread.row();
     var columns = new ArrayList<L>();
     for (int half = 0; half < 2; half++) {
       columns.add(epilogue.column(place.row().plus(column).plus(half * ROWS), n));
@@ -63,7 +60,7 @@ record TransposedStore(
       barrier();
       for (int i = 0; i < fragments; i++) {
         for (int j = 0; j < 2; j++) {
-          var row = k.lane().rem(LANES).times(2).plus(i * ROWS + j);
+          var row = thread.column().plus(i * ROWS + j);
           var line = epilogue.row(firstRow.plus(row), m);
           for (int half = 0; half < 2; half++) {
             var sum = sums.get(first + i).get(2 * half + j);
