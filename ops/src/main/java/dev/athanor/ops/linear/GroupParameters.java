@@ -1,6 +1,5 @@
 package dev.athanor.ops.linear;
 
-import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
@@ -19,20 +18,18 @@ import java.util.Optional;
  * tiles, and add up those before them.
  */
 final class GroupParameters implements TileLocator {
-  private static final int WARP = KernelBuilder.WARP;
-
   /** Integers in shared memory: the group, its row, its end; and one, for a vector. */
   private static final int FOUND = 4;
 
   private final KernelBuilder k;
-  private final GlobalPointer sizes;
+  private final GroupSizes sizes;
   private final Int groups;
   private final Wide strideB;
 
   GroupParameters(KernelBuilder k) {
     this.k = k;
-    sizes = k.input("sizes", Type.S32);
-    groups = k.integer("groups");
+    sizes = GroupSizes.declare(k);
+    groups = sizes.groups();
     strideB = k.wide("strideB");
   }
 
@@ -78,21 +75,18 @@ final class GroupParameters implements TileLocator {
     k.loop(
         k.integer(0),
         groups,
-        WARP,
+        GroupSizes.WARP,
         from -> {
           var group = from.plus(k.lane());
-          var size = sizes.loadWhere(group.lt(groups), group).integer().max(k.integer(0)).min(m);
-          var sum = k.prefixSum(size);
-          var start = rows.plus(sum.minus(size)).min(m);
-          var end = rows.plus(sum).min(m);
-          var own = end.minus(start).plus(tile - 1).div(tile);
-          var all = k.prefixSum(own);
-          var inGroup = down.minus(tiles.plus(all.minus(own)));
+          var own = sizes.rows(group, rows, m);
+          var count = own.end().minus(own.start()).plus(tile - 1).div(tile);
+          var all = k.prefixSum(count);
+          var inGroup = down.minus(tiles.plus(all.minus(count)));
           k.when(
-              inGroup.ge(k.integer(0)).and(inGroup.lt(own)),
-              () -> store(found, group, start.plus(inGroup.times(tile)), end));
-          rows.set(ofLastLane(end));
-          tiles.add(ofLastLane(all));
+              inGroup.ge(k.integer(0)).and(inGroup.lt(count)),
+              () -> store(found, group, own.start().plus(inGroup.times(tile)), own.end()));
+          rows.set(sizes.ofLastLane(own.end()));
+          tiles.add(sizes.ofLastLane(all));
         });
     k.when(
         k.lane().eq(0).and(down.ge(tiles)),
@@ -102,9 +96,5 @@ final class GroupParameters implements TileLocator {
   private void store(SharedTile found, Int group, Int row, Int end) {
     found.store(
         k.integer(0), k.integer(0), List.of(group.value(), row.value(), end.value(), end.value()));
-  }
-
-  private Int ofLastLane(Int value) {
-    return value.value().fromLane(k.integer(WARP - 1)).integer();
   }
 }

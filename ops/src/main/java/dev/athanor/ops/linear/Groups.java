@@ -45,6 +45,11 @@ public record Groups(int count, int rows) {
    * @param matrix elements of a right matrix
    */
   Arguments arguments(long matrix) {
-    return Arguments.ofInputs("sizes").with("groups", count).with("strideB", matrix);
+    return sizes().with("strideB", matrix);
+  }
+
+  /** Returns the arguments of {@link GroupSizes}. */
+  public Arguments sizes() {
+    return Arguments.ofInputs("sizes").with("groups", count);
   }
 }

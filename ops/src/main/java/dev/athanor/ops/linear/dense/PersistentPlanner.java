@@ -11,18 +11,21 @@ import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.Batch;
+import dev.athanor.ops.linear.Groups;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.ProductParameters;
 import dev.athanor.ops.tile.BlockScales;
 import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.TensorTile.Instruction;
 import dev.athanor.ops.tile.TilePlanner;
+import dev.athanor.ops.tile.TileScheduler;
 import dev.athanor.ops.tile.persistent.PersistentProduct;
 import dev.athanor.ops.tile.persistent.PersistentProduct.Repetition;
 import dev.athanor.ops.tile.persistent.PersistentTile;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * Offers products whose blocks are persistent and copy with the tensor memory accelerator (sm_90a).
@@ -43,6 +46,10 @@ record PersistentPlanner(
           new PersistentTile(128, 128, 6, 1),
           new PersistentTile(128, 64, 8, 1));
 
+  /** Tiles for groups of few rows besides the others. */
+  private static final List<PersistentTile> LOW_TILES =
+      List.of(new PersistentTile(64, 256, 5, 1), new PersistentTile(64, 128, 8, 1));
+
   /** Bytes to which addresses and rows are aligned. */
   private static final int ALIGNMENT = 16;
 
@@ -58,8 +65,8 @@ record PersistentPlanner(
   static void offer(
       MatmulProblem problem, Padding inputs, TilePlanner tiles, Candidates candidates) {
     var planner = new PersistentPlanner(problem, inputs, tiles, Machine.of(tiles.device()));
-    for (var tile : TILES) {
-      var variant = new PersistentVariant(tile, tiles.a(), tiles.b(), problem.epilogue());
+    for (var tile : planner.tilesOfBlocks()) {
+      var variant = planner.variant(tile);
       if (planner.suits() && candidates.runs(Target.SM_90A, variant.name())) {
         planner
             .refusal(tile)
@@ -70,12 +77,22 @@ record PersistentPlanner(
     }
   }
 
+  private List<PersistentTile> tilesOfBlocks() {
+    return problem.groups().isEmpty()
+        ? TILES
+        : Stream.concat(TILES.stream(), LOW_TILES.stream()).toList();
+  }
+
+  PersistentVariant variant(PersistentTile tile) {
+    return new PersistentVariant(
+        tile, tiles.a(), tiles.b(), problem.epilogue(), problem.groups().isPresent());
+  }
+
   /** Returns whether there are kernels for these dtypes. */
   private boolean suits() {
     var dtype = problem.dtype();
     boolean depthIsInner = !tiles.a().transposed() && tiles.b().transposed();
-    return problem.groups().isEmpty()
-        && (dtype == DType.F16 || dtype == DType.BF16 || (dtype.bytes() == 1 && depthIsInner));
+    return dtype == DType.F16 || dtype == DType.BF16 || (dtype.bytes() == 1 && depthIsInner);
   }
 
   private boolean promotes() {
@@ -105,8 +122,13 @@ record PersistentPlanner(
       return Optional.of(
           "%d blocks of a cluster cannot share %d panels of b".formatted(tile.cluster(), panels));
     }
-    if (problem.m() <= tile.m() / 2 * tile.cluster() || problem.n() <= tile.n() / 2) {
+    boolean isLow = !LOW_TILES.contains(tile) && problem.m() <= tile.m() / 2 * tile.cluster();
+    if (isLow || problem.n() <= tile.n() / 2) {
       return Optional.of("smaller tiles waste less of each block");
+    }
+    long most = mostTilesOfClusters(tile);
+    if (most > Integer.MAX_VALUE) {
+      return Optional.of("requires up to %d tiles; the limit is 2^31 - 1".formatted(most));
     }
     return Optional.empty();
   }
@@ -116,16 +138,20 @@ record PersistentPlanner(
     var launches = steps(variant);
     var steps = new ArrayList<>(inputs.steps());
     steps.addAll(launches);
-    long grid = clusters(tile) * tile.cluster();
+    long expected = clusters(tile, tilesOfClusters(tile)) * tile.cluster();
     double bytes = problem.cost().bytes() / Math.max(1, launches.size());
     candidates.offer(
         variant.name() + inputs.suffix(),
         TensorVariant.order(
             problem.a(), problem.b(), Instruction.WGMMA, Factors.PLAIN, problem.epilogue()),
         inputs.microseconds(machine)
-            + launches.size() * machine.microseconds(grid, work(variant), bytes),
-        "%d persistent blocks for %d tiles%s"
-            .formatted(grid, tilesOfClusters(tile) * tile.cluster(), inputs.explanation()),
+            + launches.size() * machine.microseconds(expected, work(variant), bytes),
+        "%d persistent blocks for %s%d tiles%s"
+            .formatted(
+                launches.getFirst().grid().x(),
+                problem.groups().isPresent() ? "about " : "",
+                tilesOfClusters(tile) * tile.cluster(),
+                inputs.explanation()),
         steps,
         inputs.workspaceBytes());
   }
@@ -133,34 +159,48 @@ record PersistentPlanner(
   /** Returns the launches, without those that pad inputs. */
   List<Step> steps(PersistentVariant variant) {
     var tile = variant.tile();
-    var grid = Dim3.of(Math.toIntExact(clusters(tile) * tile.cluster()));
+    long clusters = clusters(tile, mostTilesOfClusters(tile));
+    var grid = Dim3.of(Math.toIntExact(clusters * tile.cluster()));
     return problem.batch().starts().stream()
         .map(start ->
             new Step(variant, grid, tile.threads(), tile.sharedBytes(), arguments(variant, start)))
         .toList();
   }
 
+  /** Returns the number of tiles. Groups are estimated to have as many rows each. */
   private long tilesOfClusters(PersistentTile tile) {
-    long down = Math.ceilDiv(problem.m(), tile.rowsOfCluster());
-    return down * Math.ceilDiv(problem.n(), tile.n()) * problem.batch().productsPerLaunch();
+    return scheduler(tile).tiles(problem.m(), problem.n()) * problem.batch().productsPerLaunch();
   }
 
-  /** Returns the tiles that a cluster computes one after another. */
-  private long rounds(PersistentTile tile) {
+  /** Returns the maximum number of tiles, whatever the sizes of groups. */
+  private long mostTilesOfClusters(PersistentTile tile) {
+    var scheduler = scheduler(tile);
+    return problem
+        .groups()
+        .map(groups -> groups.tiles(scheduler.m()) * scheduler.tiles(1, problem.n()))
+        .orElseGet(() -> tilesOfClusters(tile));
+  }
+
+  private TileScheduler scheduler(PersistentTile tile) {
+    return variant(tile).product().scheduler();
+  }
+
+  /** Returns the number of tiles that a cluster computes one after another. */
+  private long rounds(PersistentTile tile, long tilesOfClusters) {
     int resident = Math.max(1, tiles.device().multiprocessors() / tile.cluster());
-    return Math.ceilDiv(tilesOfClusters(tile), resident);
+    return Math.ceilDiv(tilesOfClusters, resident);
   }
 
   /** Returns the fewest clusters that need no more rounds. */
-  private long clusters(PersistentTile tile) {
-    return Math.ceilDiv(tilesOfClusters(tile), rounds(tile));
+  private long clusters(PersistentTile tile, long tilesOfClusters) {
+    return Math.ceilDiv(tilesOfClusters, rounds(tile, tilesOfClusters));
   }
 
   private BlockWork work(PersistentVariant variant) {
     var tile = variant.tile();
     var product = variant.product();
     int depth = product.depth();
-    long rounds = rounds(tile);
+    long rounds = rounds(tile, tilesOfClusters(tile));
     long stages = rounds * Math.ceilDiv(problem.k(), depth);
     double area = (double) tile.m() * tile.n();
     double multiplied = machine.peakTensorCycles(area * depth, product.mma().a());
@@ -181,16 +221,37 @@ record PersistentPlanner(
   }
 
   private Arguments arguments(PersistentVariant variant, Batch.Start start) {
+    return problem
+        .groups()
+        .map(groups -> arguments(variant, groups))
+        .orElseGet(() -> {
+          var inner = problem.batch().inner();
+          var outer = problem.batch().outer();
+          return arguments(variant, start, problem.m(), inner, outer);
+        })
+        .with(problem.scales())
+        .with(problem.epilogue().arguments(problem.alpha()));
+  }
+
+  /** Returns the arguments of groups: a batch of all their matrices b, whose a and c are one. */
+  private Arguments arguments(PersistentVariant variant, Groups groups) {
+    var start = new Batch.Start(0, 0, 0);
+    var ofGroups = new Batch.Loop(groups.count(), 0, 1);
+    return arguments(variant, start, groups.rows(), ofGroups, new Batch.Loop(1, 0, 0))
+        .with(groups.sizes())
+        .with("rows", ProductParameters.c(problem, start));
+  }
+
+  private Arguments arguments(
+      PersistentVariant variant, Batch.Start start, int m, Batch.Loop inner, Batch.Loop outer) {
     var product = variant.product();
-    var batch = problem.batch();
-    var inner = batch.inner();
-    var outer = batch.outer();
+    long products = inner.count() * outer.count();
     var a = inputs.a();
     var b = inputs.b();
     var tensorA =
         product.tensorA(
             a.leadingDimension(),
-            problem.m(),
+            m,
             problem.k(),
             List.of(
                 new Repetition(inner.count(), inner.strideA() * a.matrix()),
@@ -205,22 +266,20 @@ record PersistentPlanner(
                 new Repetition(outer.count(), outer.strideB() * b.matrix())));
     var tensorC =
         PersistentProduct.tensorC(
-            problem.outDType(), problem.m(), problem.n(), batch.productsPerLaunch());
+            problem.outDType(), m, problem.n(), problem.groups().isPresent() ? 1 : products);
     return Arguments.NONE
         .with("a", new Slot.Tensor(a.slot(start.a()), tensorA))
         .with("b", new Slot.Tensor(b.slot(start.b()), tensorB))
         .with("c", new Slot.Tensor(ProductParameters.c(problem, start), tensorC))
-        .with("m", problem.m())
+        .with("m", m)
         .with("n", problem.n())
         .with("k", problem.k())
-        .with("products", Math.toIntExact(batch.productsPerLaunch()))
+        .with("products", Math.toIntExact(products))
         .with("inner", Math.toIntExact(inner.count()))
         .with("innerA", step(inner.strideA()))
         .with("innerB", step(inner.strideB()))
         .with("outerA", step(outer.strideA()))
-        .with("outerB", step(outer.strideB()))
-        .with(problem.scales())
-        .with(problem.epilogue().arguments(problem.alpha()));
+        .with("outerB", step(outer.strideB()));
   }
 
   /** Returns the step of the index of a matrix that is repeated if its stride is 0. */

@@ -3,6 +3,8 @@ package dev.athanor.ops.linear.dense;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Variant;
+import dev.athanor.ops.linear.GroupTiles;
+import dev.athanor.ops.linear.Groups;
 import dev.athanor.ops.tile.BlockScales;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Operand;
@@ -15,9 +17,11 @@ import java.util.Optional;
  * A {@link PersistentProduct}. The kernel's parameters are the tensors {@code a, b, c}, then {@code
  * m, n, k}, the number of {@code products} and of those in the {@code inner} loop of the batch, the
  * steps {@code innerA, innerB, outerA, outerB} of the indices of matrices, those of the epilogue
- * and those of {@link BlockScales}.
+ * and those of {@link BlockScales}. With {@link Groups}, which are the products, those of {@link GroupTiles}
+ * and c once more as {@code rows} follow.
  */
-record PersistentVariant(PersistentTile tile, Operand a, Operand b, Epilogue epilogue)
+record PersistentVariant(
+    PersistentTile tile, Operand a, Operand b, Epilogue epilogue, boolean grouped)
     implements Variant {
 
   PersistentProduct product() {
@@ -27,8 +31,13 @@ record PersistentVariant(PersistentTile tile, Operand a, Operand b, Epilogue epi
   /** Returns a name such as {@code matmul_bf16_persistent_128x256x4_cluster2_nt_bf16_bias}. */
   @Override
   public String name() {
-    return "matmul_%s_persistent_%s_%s%s"
-        .formatted(TensorVariant.dtypes(a, b), tile, TensorVariant.forms(a, b), epilogue.name());
+    return "%smatmul_%s_persistent_%s_%s%s"
+        .formatted(
+            grouped ? "grouped_" : "",
+            TensorVariant.dtypes(a, b),
+            tile,
+            TensorVariant.forms(a, b),
+            epilogue.name());
   }
 
   @Override
@@ -54,6 +63,12 @@ record PersistentVariant(PersistentTile tile, Operand a, Operand b, Epilogue epi
         epilogue.scale() == Epilogue.Scale.BLOCKS
             ? Optional.of(BlockScales.declare(k, depth))
             : Optional.<BlockScales>empty();
+    var out = Epilogue.type(epilogue.out());
+    var groups =
+        grouped
+            ? Optional.of(
+                new PersistentProduct.Grouped(GroupTiles.declare(k), k.pointer("rows", out)))
+            : Optional.<PersistentProduct.Grouped>empty();
     product()
         .write(
             k,
@@ -61,7 +76,7 @@ record PersistentVariant(PersistentTile tile, Operand a, Operand b, Epilogue epi
                 tensorA,
                 tensorB,
                 tensorC,
-                Epilogue.type(epilogue.out()),
+                out,
                 m,
                 n,
                 depth,
@@ -73,7 +88,9 @@ record PersistentVariant(PersistentTile tile, Operand a, Operand b, Epilogue epi
                       List.of(within.times(innerA), outer.times(outerA)),
                       List.of(within.times(innerB), outer.times(outerB)));
                 },
-                scales),
-            applied);
+                scales,
+                groups),
+            // each group has columns of its own
+            index -> grouped ? applied.fromColumn(index.times(n)) : applied);
   }
 }

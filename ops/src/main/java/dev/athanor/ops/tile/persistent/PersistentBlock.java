@@ -62,7 +62,7 @@ public final class PersistentBlock {
    * @param tensors that are copied
    * @param readers arrivals in each block that free a stage
    * @param groups warpgroups that multiply
-   * @param copy emits the code of the one thread that copies
+   * @param copy emits the code of the warp that copies
    * @param multiply emits the code of the other warpgroups, given their index among themselves
    */
   public void divide(
@@ -84,7 +84,7 @@ public final class PersistentBlock {
             new WarpRole(
                 1,
                 COPYING,
-                _ -> k.when(k.thread().lt(KernelBuilder.WARP), () -> k.when(k.elect(), copy))),
+                _ -> k.when(k.thread().lt(KernelBuilder.WARP), copy)),
             new WarpRole(groups, MULTIPLYING, multiply)));
     if (cluster.blocks() > 1) {
       // a block must not end while the readers of others still arrive at its mbarriers
@@ -107,10 +107,12 @@ public final class PersistentBlock {
         cluster.index(),
         tiles,
         cluster.count(),
-        index -> {
-          var ofCluster = scheduler.tile(k, index, rows, columns);
-          var row = ofCluster.row().plus(cluster.rank().times(height));
-          body.accept(new Tile(ofCluster.matrix(), row, ofCluster.column()));
-        });
+        index -> body.accept(ofBlock(scheduler.tile(k, index, rows, columns), height)));
+  }
+
+  /** Returns this block's tile of a tile of its cluster. */
+  Tile ofBlock(Tile ofCluster, int height) {
+    var row = ofCluster.row().plus(cluster.rank().times(height));
+    return new Tile(ofCluster.matrix(), row, ofCluster.column());
   }
 }

@@ -19,7 +19,7 @@ import dev.athanor.ops.tile.persistent.PersistentProduct.Matrices;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.BiConsumer;
-import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -44,23 +44,53 @@ final class PersistentKernel {
     ring = block.ring();
   }
 
-  <L> void write(EpilogueFunction<L> epilogue) {
+  <L> void write(Function<Int, EpilogueFunction<L>> epilogue) {
     block.divide(
         List.of(matrices.a(), matrices.b(), matrices.c()),
-        PersistentTile.GROUPS,
-        PersistentTile.GROUPS,
-        () -> {
-          var position = ring.ofProducer();
-          eachTile(place -> copy(place, position));
-        },
+        tile.groups(),
+        tile.groups(),
+        this::copy,
         group -> multiply(group, epilogue));
   }
 
-  /** Runs code for each tile of this block. */
-  private void eachTile(Consumer<Tile> body) {
+  /**
+   * Runs code for each tile of this block.
+   *
+   * @param body emits the code, given the tile and the end of the rows that belong to its product
+   * @return the end of the rows of all products
+   */
+  private Int eachTile(BiConsumer<Tile, Int> body) {
     var scheduler = product.scheduler();
-    var tiles = scheduler.tiles(matrices.m(), matrices.n()).times(matrices.products());
-    block.eachTile(scheduler, matrices.m(), matrices.n(), tiles, tile.m(), body);
+    var m = matrices.m();
+    var n = matrices.n();
+    if (matrices.grouped().isPresent()) {
+      var groups = matrices.grouped().get().groups();
+      return groups.eachTile(
+          block.cluster(),
+          scheduler,
+          m,
+          n,
+          (ofCluster, end) -> body.accept(block.ofBlock(ofCluster, tile.m()), end));
+    }
+    var tiles = scheduler.tiles(m, n).times(matrices.products());
+    block.eachTile(scheduler, m, n, tiles, tile.m(), place -> body.accept(place, m));
+    return m;
+  }
+
+  /** Copies the stages of all tiles: one lane does, but all look for tiles of groups. */
+  private void copy() {
+    var isCopying = k.elect();
+    if (matrices.grouped().isPresent()) {
+      var position = ring.ofProducer();
+      eachTile((place, _) -> k.when(isCopying, () -> copy(place, position)));
+    } else {
+      k.when(
+          isCopying,
+          () -> {
+            var position = ring.ofProducer();
+            eachTile((place, _) -> copy(place, position));
+          });
+    }
   }
 
   private void copy(Tile place, StageRing.Position position) {
@@ -122,7 +152,7 @@ final class PersistentKernel {
     }
   }
 
-  private <L> void multiply(Int group, EpilogueFunction<L> epilogue) {
+  private <L> void multiply(Int group, Function<Int, EpilogueFunction<L>> epilogue) {
     int slabs = tile.slabs();
     var sums = accumulators(slabs);
     var own = group.times(slabs * PersistentTile.ROWS);
@@ -133,13 +163,25 @@ final class PersistentKernel {
     var position = ring.ofReader();
     var multiplied =
         product.mma().hasReducedAccumulatorPrecision() ? promoted(own, sums) : ahead(own, sums);
-    eachTile(place -> {
-      multiplied.accept(place, position);
-      for (int slab = 0; slab < slabs; slab++) {
-        var row = place.row().plus(own).plus(slab * PersistentTile.ROWS);
-        store.store(sums.get(slab), new Tile(place.matrix(), row, place.column()), epilogue);
-      }
-    });
+    var end =
+        eachTile((place, endOfRows) -> {
+          multiplied.accept(place, position);
+          var ofProduct = epilogue.apply(place.matrix());
+          for (int slab = 0; slab < slabs; slab++) {
+            var row = place.row().plus(own).plus(slab * PersistentTile.ROWS);
+            var part = sums.get(slab);
+            matrices
+                .grouped()
+                .ifPresentOrElse(
+                    all ->
+                        store.storeRows(
+                            part, row, place.column(), endOfRows, all.c(), ofProduct),
+                    () ->
+                        store.store(
+                            part, new Tile(place.matrix(), row, place.column()), ofProduct));
+          }
+        });
+    matrices.grouped().ifPresent(all -> store.clear(all.c(), end, tile.groups()));
     store.finish();
   }
 

@@ -1,5 +1,6 @@
 package dev.athanor.ops.tile.persistent;
 
+import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mma;
@@ -50,6 +51,7 @@ public record PersistentProduct(PersistentTile tile, Operand a, Operand b) {
    *
    * @param batch returns the indices of the matrices of a product in a and in b
    * @param scales of blocks of fp8
+   * @param grouped rows of a, whose groups are the products
    */
   public record Matrices(
       TensorParameter a,
@@ -61,7 +63,15 @@ public record PersistentProduct(PersistentTile tile, Operand a, Operand b) {
       Int depth,
       Int products,
       Function<Int, Indices> batch,
-      Optional<BlockScales> scales) {}
+      Optional<BlockScales> scales,
+      Optional<Grouped> grouped) {}
+
+  /**
+   * Rows of a in groups. All are rows of one matrix c.
+   *
+   * @param c its first element
+   */
+  public record Grouped(RowGroups groups, GlobalPointer c) {}
 
   /** The indices of the matrices of a product, innermost first. */
   public record Indices(List<Int> a, List<Int> b) {}
@@ -167,8 +177,13 @@ public record PersistentProduct(PersistentTile tile, Operand a, Operand b) {
     return new TileScheduler(tile.rowsOfCluster(), tile.n(), Order.BANDS);
   }
 
-  /** Emits the kernel's body. */
-  public <L> void write(KernelBuilder k, Matrices matrices, EpilogueFunction<L> epilogue) {
+  /**
+   * Emits the kernel's body.
+   *
+   * @param epilogue returns that of a product, given its index
+   */
+  public <L> void write(
+      KernelBuilder k, Matrices matrices, Function<Int, EpilogueFunction<L>> epilogue) {
     new PersistentKernel(this, k, matrices).write(epilogue);
   }
 }

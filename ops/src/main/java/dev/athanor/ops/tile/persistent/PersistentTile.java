@@ -7,7 +7,7 @@ import dev.athanor.engine.author.WarpRole;
 /**
  * The tile of c that a block computes at a time.
  *
- * @param m rows, a multiple of 128
+ * @param m rows: 64, or a multiple of 128
  * @param n columns, a multiple of 64 up to 256
  * @param stages in shared memory
  * @param cluster blocks of a cluster, whose tiles are below each other and share columns of b
@@ -23,8 +23,8 @@ public record PersistentTile(int m, int n, int stages, int cluster) {
   /** Columns that an instruction multiplies at most. */
   private static final int MOST_COLUMNS = 256;
 
-  /** Warpgroups that multiply. */
-  static final int GROUPS = 2;
+  /** The maximum number of warpgroups that multiply. */
+  private static final int MOST_GROUPS = 2;
 
   /** Parts of c that a warpgroup holds in shared memory until they are stored. */
   static final int PARTS = 2;
@@ -33,21 +33,27 @@ public record PersistentTile(int m, int n, int stages, int cluster) {
   static final int PART_BYTES = ROWS * SharedTile.ASYNC_ROW;
 
   public PersistentTile {
-    if (m % (GROUPS * ROWS) != 0 || n % PANEL != 0 || n > MOST_COLUMNS) {
+    boolean isOfOne = m == ROWS;
+    if (!isOfOne && m % (MOST_GROUPS * ROWS) != 0 || n % PANEL != 0 || n > MOST_COLUMNS) {
       throw new IllegalArgumentException(
-          "a persistent tile has a multiple of %d rows and a multiple of %d columns up to %d, got %dx%d"
-              .formatted(GROUPS * ROWS, PANEL, MOST_COLUMNS, m, n));
+          "a persistent tile has %d rows or a multiple of %d, and a multiple of %d columns up to %d, got %dx%d"
+              .formatted(ROWS, MOST_GROUPS * ROWS, PANEL, MOST_COLUMNS, m, n));
     }
+  }
+
+  /** Returns the number of warpgroups that multiply. */
+  int groups() {
+    return Math.min(MOST_GROUPS, m / ROWS);
   }
 
   /** Returns the threads of a block: a warpgroup copies. */
   public int threads() {
-    return (1 + GROUPS) * WarpRole.GROUP;
+    return (1 + groups()) * WarpRole.GROUP;
   }
 
   /** Returns how many times as many rows a warpgroup multiplies as an instruction. */
   int slabs() {
-    return m / ROWS / GROUPS;
+    return m / ROWS / groups();
   }
 
   /** Returns the rows of the tile of a cluster. */
@@ -67,7 +73,7 @@ public record PersistentTile(int m, int n, int stages, int cluster) {
 
   /** Returns the offset of the mbarriers in shared memory. */
   int mbarriers() {
-    return parts() + GROUPS * PARTS * PART_BYTES;
+    return parts() + groups() * PARTS * PART_BYTES;
   }
 
   /** Returns the dynamic shared memory, in bytes per block. */

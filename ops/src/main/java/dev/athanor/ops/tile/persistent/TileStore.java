@@ -1,5 +1,6 @@
 package dev.athanor.ops.tile.persistent;
 
+import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.LaneCoordinates;
@@ -11,11 +12,14 @@ import dev.athanor.engine.author.TensorParameter;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.author.WarpRole;
 import dev.athanor.engine.layout.Fragments;
+import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.tile.EpilogueFunction;
 import dev.athanor.ops.tile.TileScheduler.Tile;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 
 /**
@@ -34,6 +38,12 @@ public record TileStore(
   /** Columns of a fragment. */
   private static final int COLUMNS = 8;
 
+  /** The type of the elements that threads copy. */
+  private static final Type WORD = Type.S32;
+
+  /** Words that a thread copies at a time: 16 bytes. */
+  private static final int PIECE = 4;
+
   /**
    * Stores the sums of {@value PersistentTile#ROWS} rows.
    *
@@ -41,6 +51,111 @@ public record TileStore(
    * @param place of the first row and column in c
    */
   public <L> void store(List<MatrixFragment> sums, Tile place, EpilogueFunction<L> epilogue) {
+    store(
+        sums,
+        place,
+        epilogue,
+        (part, column) -> k.when(isFirst(), () -> copy(part, place, column)));
+  }
+
+  /**
+   * Stores the sums of up to {@value PersistentTile#ROWS} rows of the first matrix. The accelerator
+   * copies {@value PersistentTile#ROWS} rows at a time, so threads copy fewer.
+   *
+   * @param row first row in c
+   * @param column first column in c
+   * @param end end of the rows that are stored
+   * @param first element of c, whose rows are aligned to 16 bytes
+   */
+  <L> void storeRows(
+      List<MatrixFragment> sums,
+      Int row,
+      Int column,
+      Int end,
+      GlobalPointer first,
+      EpilogueFunction<L> epilogue) {
+    var place = new Tile(k.integer(0), row, column);
+    var isWhole = end.minus(row).ge(k.integer(PersistentTile.ROWS));
+    k.when(
+        row.lt(end),
+        () ->
+            store(
+                sums,
+                place,
+                epilogue,
+                (part, columnOfPart) ->
+                    k.when(
+                        isWhole,
+                        () -> k.when(isFirst(), () -> copy(part, place, columnOfPart)),
+                        () -> {
+                          copyRows(part, place, columnOfPart, end, first);
+                          // waits count the groups of copies: one for each part
+                          k.when(isFirst(), k::commitBulkCopies);
+                        })));
+  }
+
+  /** Starts to copy a part. */
+  private void copy(SharedTile part, Tile place, Int column) {
+    c.store(part, List.of(column, place.row(), place.matrix()));
+    k.commitBulkCopies();
+  }
+
+  /** Copies the rows of a part before {@code end}. */
+  private void copyRows(SharedTile part, Tile place, Int column, Int end, GlobalPointer first) {
+    int across = SharedTile.ASYNC_ROW / WORD.bytes();
+    var words = part.at(k.integer(0), WORD, PersistentTile.ROWS, across);
+    int pieces = across / PIECE;
+    k.loop(
+        k.thread().rem(WarpRole.GROUP),
+        k.integer(PersistentTile.ROWS * pieces),
+        WarpRole.GROUP,
+        index -> {
+          var from = index.div(pieces);
+          var within = index.rem(pieces).times(PIECE);
+          var row = place.row().plus(from);
+          var at = column.plus(within.times(WORD.bytes()).div(out.bytes()));
+          k.when(
+              row.lt(end).and(at.lt(n)),
+              () ->
+                  first
+                      .row(row, n)
+                      .as(WORD)
+                      .store(
+                          at.times(out.bytes()).div(WORD.bytes()),
+                          words.load(PIECE, from, within)));
+        });
+  }
+
+  /**
+   * Stores zeros to the rows from {@code row} on. Each block stores some of them.
+   *
+   * @param first element of c, whose rows are aligned to 16 bytes
+   * @param groups warpgroups that store
+   */
+  void clear(GlobalPointer first, Int row, int groups) {
+    var zeros = Collections.nCopies(PIECE, k.integer(0).value());
+    k.loop(
+        row.plus(k.block()),
+        m,
+        k.read(SpecialRegister.NCTAID_X),
+        each ->
+            k.loop(
+                group.times(WarpRole.GROUP).plus(k.thread().rem(WarpRole.GROUP)).times(PIECE),
+                n.times(out.bytes()).div(WORD.bytes()),
+                groups * WarpRole.GROUP * PIECE,
+                column -> first.row(each, n).as(WORD).store(column, zeros)));
+  }
+
+  /**
+   * Stores sums.
+   *
+   * @param copy emits the code that copies a part to c, given its first column
+   */
+  private <L> void store(
+      List<MatrixFragment> sums,
+      Tile place,
+      EpilogueFunction<L> epilogue,
+      BiConsumer<SharedTile, Int> copy) {
     int columns = SharedTile.ASYNC_ROW / out.bytes();
     int fragments = columns / COLUMNS;
     var row = thread().row();
@@ -85,13 +200,7 @@ public record TileStore(
       }
       k.fenceAsyncProxy();
       barrier();
-      k.when(
-          isFirst(),
-          () -> {
-            var column = place.column().plus(firstOfPart * COLUMNS);
-            c.store(part, List.of(column, place.row(), place.matrix()));
-            k.commitBulkCopies();
-          });
+      copy.accept(part, place.column().plus(firstOfPart * COLUMNS));
     }
   }
 

@@ -135,8 +135,9 @@ class PersistentProductTest {
             inputs.a().operand(),
             inputs.b().operand(),
             device);
-    var variant = new PersistentVariant(tile, tiles.a(), tiles.b(), problem.epilogue());
-    var steps = new PersistentPlanner(problem, inputs, tiles, Machine.of(device)).steps(variant);
+    var planner = new PersistentPlanner(problem, inputs, tiles, Machine.of(device));
+    var variant = planner.variant(tile);
+    var steps = planner.steps(variant);
     return new LaunchPlan(variant.name(), outputs, steps, 0, problem.cost(), "");
   }
 

@@ -56,7 +56,7 @@ final class WeightKernel {
         List.of(matrices.a(), matrices.words(), matrices.c()),
         readers,
         WeightTile.GROUPS,
-        this::copy,
+        () -> k.when(k.elect(), this::copy),
         group -> multiply(group, epilogue));
   }
 
