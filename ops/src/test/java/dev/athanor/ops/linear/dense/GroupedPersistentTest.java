@@ -11,11 +11,11 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Mutants;
-import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.SanitizedTrial;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.MatmulProblem;
@@ -23,11 +23,15 @@ import dev.athanor.ops.run.HostRun;
 import dev.athanor.ops.tile.TilePlanner;
 import dev.athanor.ops.tile.persistent.PersistentTile;
 import dev.athanor.testing.TestTier;
+import java.nio.ByteBuffer;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -117,5 +121,128 @@ class GroupedPersistentTest {
   void matchesTheReference() {
     var trial = trial("a=f16[200,72] b=f16[%d,72,136] sizes=i32[%d]", 65, 0, 130);
     verify(trial, SanitizedTrial.OPTIONS);
+  }
+
+  /**
+   * Groups that are empty, end at or near the edges of tiles, exceed the rows or leave some, and
+   * more groups than a warp has lanes.
+   */
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @ValueSource(
+      strings = {
+        "300: 0 1 63 64 65 0 127",
+        "420: 200 127 0 63 1 1",
+        "300: -5 128 0 -1 64 64",
+        "150: 65 200 300",
+        "150: 2147483647 2147483647 1",
+        "150: 0 0 150 0",
+        "150: 0 0 0",
+        "130: -2147483648 130",
+        "260: 256",
+        "1: 0 1"
+      })
+  void groupsOfAllSizesMatchTheReference(String rowsAndSizes) {
+    var parts = rowsAndSizes.split(":? ");
+    var sizes = Stream.of(parts).skip(1).mapToInt(Integer::parseInt).toArray();
+    var text = "a=bf16[" + parts[0] + ",136] b=bf16[%d,200,136] sizes=i32[%d] transposeB=true";
+    for (var timing : List.of(AsyncTiming.EAGER, AsyncTiming.REORDERED)) {
+      verify(trial(text, sizes), SanitizedTrial.OPTIONS.withAsyncTiming(timing));
+    }
+  }
+
+  @Test
+  @Tag(TestTier.THOROUGH_TAG)
+  void manyGroupsMatchTheReference() {
+    var sizes = IntStream.range(0, 70).map(i -> i % 9 == 4 ? 17 : i == 33 ? 90 : i % 5 % 2);
+    var text = "a=f16[280,72] b=f16[%d,72,72] bias=f16[%d,72] sizes=i32[%d]";
+    verify(trial(text, sizes.toArray()), SanitizedTrial.OPTIONS);
+  }
+
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @ValueSource(
+      strings = {
+        "a=f16[210,392] b=f16[%d,136,392] bias=f16[%d,136] sizes=i32[%d] transposeB=true activation=gelu",
+        "a=bf16[210,72] b=bf16[%d,72,264] bias=f32[%d,264] sizes=i32[%d] activation=silu",
+        "a=bf16[210,136] b=bf16[%d,132,136] bias=bf16[%d,132] sizes=i32[%d] transposeB=true outDtype=f32 activation=relu",
+        "a=f16[210,136] b=f16[%d,136,136] sizes=i32[%d] outDtype=f32 activation=gelu-tanh",
+        "a=f16[210,64] b=f16[%d,328,64] bias=f32[%d,328] sizes=i32[%d] transposeB=true outDtype=bf16"
+      })
+  void otherEpiloguesMatchTheReference(String text) {
+    verify(trial(text, 66, 3, 0, 129), SanitizedTrial.OPTIONS);
+  }
+
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @ValueSource(strings = {"bf16", "f16"})
+  void productionDepthsMatchTheReference(String dtype) {
+    var text = "a=%1$s[72,16384] b=%1$s[%%d,136,16384] sizes=i32[%%d] transposeB=true";
+    verify(trial(text.formatted(dtype), 70, 1), SanitizedTrial.OPTIONS);
+  }
+
+  /** Those that the planner offers have the grids and tiles of production. */
+  @Test
+  @Tag(TestTier.THOROUGH_TAG)
+  void plansMatchTheReference() {
+    var text = "a=f16[600,72] b=f16[%d,72,264] bias=f16[%d,264] sizes=i32[%d]";
+    assertThat(trial(text, 300, 290).verify(WORD, SanitizedTrial.OPTIONS)).isEqualTo(9);
+  }
+
+  @Test
+  @Tag(TestTier.THOROUGH_TAG)
+  void allSchedulesGiveTheSameBits() {
+    var trial = trial("a=bf16[150,200] b=bf16[%d,200,136] sizes=i32[%d]", 3, 130, 0, 5);
+    var results = new HashSet<ByteBuffer>();
+    for (var schedule : Schedule.values()) {
+      for (var timing : AsyncTiming.values()) {
+        var options = SanitizedTrial.OPTIONS.withSchedule(schedule).withAsyncTiming(timing);
+        for (var tile : List.of(TILES.getFirst(), TILES.getLast())) {
+          results.add(bits(plan(trial, tile), trial.inputs(), options));
+        }
+      }
+    }
+    assertThat(results).hasSize(1);
+  }
+
+  /** The bits of a row depend neither on its place in a tile nor on the rows around it. */
+  @Test
+  void plansOfAnOrderGiveTheSameBits() {
+    var trial = trial("a=f16[140,200] b=f16[%d,200,136] sizes=i32[%d]", 67, 70);
+    var ofTile = plan(trial, TILES.getFirst());
+    var same =
+        trial.problem().plans(TestDevices.H200).stream()
+            .map(LaunchPlan.class::cast)
+            .filter(plan -> plan.order().contains("wgmma"))
+            .toList();
+    assertThat(same).extracting(LaunchPlan::order).containsOnly(same.getFirst().order());
+    assertThat(same).extracting(LaunchPlan::kernel).anyMatch(name -> !name.contains(WORD));
+    var results = new HashSet<ByteBuffer>();
+    var all = Stream.concat(Stream.of(ofTile), same.stream());
+    all.forEach(plan -> results.add(bits(plan, trial.inputs(), SanitizedTrial.OPTIONS)));
+    assertThat(results).hasSize(1);
+  }
+
+  private static ByteBuffer bits(
+      LaunchPlan plan, Map<String, HostTensor> inputs, EmulatorOptions options) {
+    try (var device = new EmulatedDevice(options)) {
+      var outputs = HostRun.of(device, new KernelCache(device), plan, inputs).outputs();
+      return ByteBuffer.wrap(Tensors.bytes(Tensors.get(outputs, "c")));
+    }
+  }
+
+  /**
+   * A kernel that lacks a barrier, fence, arrival or wait is found out. A cluster or a block
+   * computes several tiles, of more stages than its ring has.
+   */
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @CsvSource({"128, 128, 2, 2", "64, 128, 2, 1"})
+  void noSynchronizationIsMissedUnnoticed(int m, int n, int stages, int cluster) {
+    var trial =
+        trial("a=f16[330,320] b=f16[%d,136,320] sizes=i32[%d] transposeB=true", 256, 3, 66);
+    var plan = plan(trial, new PersistentTile(m, n, stages, cluster));
+    assertThat(Mutants.unnoticed(plan, trial.inputs(), results -> trial.error(results) <= 1))
+        .isEmpty();
   }
 }
