@@ -46,8 +46,8 @@ record PersistentPlanner(
           new PersistentTile(128, 128, 6, 1),
           new PersistentTile(128, 64, 8, 1));
 
-  /** Tiles for groups of few rows besides the others. */
-  private static final List<PersistentTile> LOW_TILES =
+  /** Tiles for groups of few rows, besides the others. */
+  private static final List<PersistentTile> TILES_OF_FEW_ROWS =
       List.of(new PersistentTile(64, 256, 5, 1), new PersistentTile(64, 128, 8, 1));
 
   /** Bytes to which addresses and rows are aligned. */
@@ -80,7 +80,7 @@ record PersistentPlanner(
   private List<PersistentTile> tilesOfBlocks() {
     return problem.groups().isEmpty()
         ? TILES
-        : Stream.concat(TILES.stream(), LOW_TILES.stream()).toList();
+        : Stream.concat(TILES.stream(), TILES_OF_FEW_ROWS.stream()).toList();
   }
 
   PersistentVariant variant(PersistentTile tile) {
@@ -122,13 +122,10 @@ record PersistentPlanner(
       return Optional.of(
           "%d blocks of a cluster cannot share %d panels of b".formatted(tile.cluster(), panels));
     }
-    boolean isLow = !LOW_TILES.contains(tile) && problem.m() <= tile.m() / 2 * tile.cluster();
-    if (isLow || problem.n() <= tile.n() / 2) {
+    boolean isOfFewRows = TILES_OF_FEW_ROWS.contains(tile);
+    if ((!isOfFewRows && problem.m() <= tile.m() / 2 * tile.cluster())
+        || problem.n() <= tile.n() / 2) {
       return Optional.of("smaller tiles waste less of each block");
-    }
-    long most = mostTilesOfClusters(tile);
-    if (most > Integer.MAX_VALUE) {
-      return Optional.of("requires up to %d tiles; the limit is 2^31 - 1".formatted(most));
     }
     return Optional.empty();
   }
@@ -138,7 +135,7 @@ record PersistentPlanner(
     var launches = steps(variant);
     var steps = new ArrayList<>(inputs.steps());
     steps.addAll(launches);
-    long expected = clusters(tile, tilesOfClusters(tile)) * tile.cluster();
+    long expected = fewestClusters(tile) * tile.cluster();
     double bytes = problem.cost().bytes() / Math.max(1, launches.size());
     candidates.offer(
         variant.name() + inputs.suffix(),
@@ -159,7 +156,8 @@ record PersistentPlanner(
   /** Returns the launches, without those that pad inputs. */
   List<Step> steps(PersistentVariant variant) {
     var tile = variant.tile();
-    long clusters = clusters(tile, mostTilesOfClusters(tile));
+    long clusters =
+        problem.groups().map(groups -> mostClusters(tile, groups)).orElse(fewestClusters(tile));
     var grid = Dim3.of(Math.toIntExact(clusters * tile.cluster()));
     return problem.batch().starts().stream()
         .map(start ->
@@ -172,35 +170,37 @@ record PersistentPlanner(
     return scheduler(tile).tiles(problem.m(), problem.n()) * problem.batch().productsPerLaunch();
   }
 
-  /** Returns the maximum number of tiles, whatever the sizes of groups. */
-  private long mostTilesOfClusters(PersistentTile tile) {
-    var scheduler = scheduler(tile);
-    return problem
-        .groups()
-        .map(groups -> groups.tiles(scheduler.m()) * scheduler.tiles(1, problem.n()))
-        .orElseGet(() -> tilesOfClusters(tile));
-  }
-
   private TileScheduler scheduler(PersistentTile tile) {
     return variant(tile).product().scheduler();
   }
 
+  /** Returns the number of clusters that run at the same time. */
+  private int resident(PersistentTile tile) {
+    return Math.max(1, tiles.device().multiprocessors() / tile.cluster());
+  }
+
   /** Returns the number of tiles that a cluster computes one after another. */
-  private long rounds(PersistentTile tile, long tilesOfClusters) {
-    int resident = Math.max(1, tiles.device().multiprocessors() / tile.cluster());
-    return Math.ceilDiv(tilesOfClusters, resident);
+  private long rounds(PersistentTile tile) {
+    return Math.ceilDiv(tilesOfClusters(tile), resident(tile));
   }
 
   /** Returns the fewest clusters that need no more rounds. */
-  private long clusters(PersistentTile tile, long tilesOfClusters) {
-    return Math.ceilDiv(tilesOfClusters, rounds(tile, tilesOfClusters));
+  private long fewestClusters(PersistentTile tile) {
+    return Math.ceilDiv(tilesOfClusters(tile), rounds(tile));
+  }
+
+  /** Returns the clusters that have a tile if the sizes of groups lead to the most tiles. */
+  private long mostClusters(PersistentTile tile, Groups groups) {
+    var scheduler = scheduler(tile);
+    long most = groups.tiles(scheduler.m()) * scheduler.tiles(1, problem.n());
+    return Math.min(resident(tile), most);
   }
 
   private BlockWork work(PersistentVariant variant) {
     var tile = variant.tile();
     var product = variant.product();
     int depth = product.depth();
-    long rounds = rounds(tile, tilesOfClusters(tile));
+    long rounds = rounds(tile);
     long stages = rounds * Math.ceilDiv(problem.k(), depth);
     double area = (double) tile.m() * tile.n();
     double multiplied = machine.peakTensorCycles(area * depth, product.mma().a());
