@@ -289,7 +289,7 @@ final class ConvolutionPlanner {
     long blocks = tiles.blocks(tile);
     var work = implicit.work(product, shares.stages(), DType.F32);
     return machine.microseconds(blocks * shares.count(), work, bytes)
-        + machine.sum(
+        + machine.dependentSum(
             (double) SplitVariant.workspaceBytes(tile, blocks * shares.count()),
             (double) blocks * tile.m() * tile.n() * problem.dtype().bytes(),
             SplitVariant.rounds(shares.count()));

@@ -4,6 +4,7 @@ import dev.athanor.engine.analysis.Ceilings;
 import dev.athanor.engine.analysis.Ceilings.Tensor;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Warps;
 import java.util.Comparator;
@@ -21,6 +22,12 @@ public record Machine(Gpu gpu, int multiprocessors) {
 
   /** The minimum end-to-end time of a launch in microseconds: assumed, not measured. */
   public static final double LAUNCH_MICROSECONDS = 2.5;
+
+  /**
+   * The part of {@link #LAUNCH_MICROSECONDS} by which a dependent launch overlaps with the previous
+   * one: the least of the 1 to 3 us that are reported for each pair of launches.
+   */
+  private static final double OVERLAP_MICROSECONDS = 1;
 
   /** Cycles per barrier that nothing within the block overlaps. */
   public static final double BARRIER_CYCLES = 100;
@@ -205,6 +212,15 @@ public record Machine(Gpu gpu, int multiprocessors) {
     return cached
         ? streaming(results) + microseconds(sums / rate + rounds * L2_LATENCY)
         : streaming(2 * sums + results);
+  }
+
+  /**
+   * Returns the time of a {@link #sum} that is a dependent launch, if the previous launch lets it
+   * begin. Before sm_90, it is an ordinary one.
+   */
+  public double dependentSum(double sums, double results, int rounds) {
+    double overlap = gpu.target().sm() >= Target.SM_90.sm() ? OVERLAP_MICROSECONDS : 0;
+    return sum(sums, results, rounds) - overlap;
   }
 
   private double microseconds(double cycles) {

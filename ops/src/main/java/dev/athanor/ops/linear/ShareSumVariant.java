@@ -2,29 +2,32 @@ package dev.athanor.ops.linear;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
-import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Operand;
+import dev.athanor.ops.tile.SplitVariant.Total;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
- * The second launch of split-K products without tensor cores. It adds the partial sums in a fixed
+ * The second launch of split-K products whose partial sums are laid out as c. It adds them in a fixed
  * order and applies the epilogue. Parameters: {@code sums, c, count, n, shares} and those of the
- * epilogue. Each share has {@code count} sums, laid out as c.
+ * epilogue. Each share has {@code count} sums.
  *
  * <p>The warps of a block take the shares in turn, so that many shares of a small product are read
  * in parallel, and add their totals in shared memory.
  *
+ * @param sum the type of the sums: f32, f64 or s32
  * @param access bytes per store to c
  */
-public record ShareSumVariant(Epilogue epilogue, int access) implements Variant {
+public record ShareSumVariant(Type sum, Epilogue epilogue, int access) implements Variant {
 
   private static final int WARPS = 8;
   private static final int VECTOR_BYTES = 16;
@@ -34,11 +37,16 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
 
   /** Returns the kernel for matrices of c with {@code n} columns. */
   public static ShareSumVariant of(Epilogue epilogue, int n) {
-    return new ShareSumVariant(epilogue, Operand.access(n, epilogue.out()));
+    return of(epilogue.sum(), epilogue, n);
+  }
+
+  /** Returns the kernel for sums of a type and matrices of c with {@code n} columns. */
+  public static ShareSumVariant of(Type sum, Epilogue epilogue, int n) {
+    return new ShareSumVariant(sum, epilogue, Operand.access(n, epilogue.out()));
   }
 
   /**
-   * Returns the launch.
+   * Returns the dependent launch.
    *
    * @param count elements of c
    * @param n columns of c
@@ -54,7 +62,7 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
             .with("n", n)
             .with("shares", shares);
     int blocks = Math.ceilDiv(count, KernelBuilder.WARP * elements());
-    return new Step(this, Dim3.of(blocks), WARPS * KernelBuilder.WARP, 0, arguments);
+    return new Step(this, Dim3.of(blocks), WARPS * KernelBuilder.WARP, 0, arguments).asDependent();
   }
 
   /** Returns the number of dependent loads of a thread. */
@@ -69,7 +77,7 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
 
   /** Returns the number of adjacent elements of c that a thread computes. */
   private int elements() {
-    return Math.min(access / epilogue.out().bytes(), VECTOR_BYTES / epilogue.sum().bytes());
+    return Math.min(access / epilogue.out().bytes(), VECTOR_BYTES / sum.bytes());
   }
 
   /** A thread's partial sums of one share. */
@@ -78,7 +86,7 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
   /** Returns a name such as {@code share_sum_f32_bias_c16}. */
   @Override
   public String name() {
-    return "share_sum%s_c%d".formatted(epilogue.name(), access);
+    return "share_sum%s%s_c%d".formatted(sum == Type.S32 ? "_s32" : "", epilogue.name(), access);
   }
 
   @Override
@@ -87,21 +95,18 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
   }
 
   private void write(KernelBuilder k) {
-    var sumType = epilogue.sum();
-    var sums = k.input("sums", sumType);
+    var sums = k.pointer("sums", sum);
     var c = k.pointer("c", Epilogue.type(epilogue.out()));
     var count = k.integer("count");
     var n = k.integer("n");
     var shares = k.integer("shares");
     var applied = epilogue.declare(k);
+    k.awaitPreviousGrid();
 
     int elements = elements();
     var index = k.block().times(KernelBuilder.WARP).plus(k.lane()).times(elements);
     var inside = index.lt(count);
-    var totals = new ArrayList<Real.Variable>();
-    for (int i = 0; i < elements; i++) {
-      totals.add(k.variable(k.real(sumType, 0)));
-    }
+    var totals = Stream.generate(() -> Total.of(k, sum)).limit(elements).toList();
     k.loop(
         k.warp(),
         shares,
@@ -116,26 +121,23 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
           }
           for (var share : loaded) {
             for (int i = 0; i < elements; i++) {
-              totals.get(i).add(share.sums.get(i).widen());
+              totals.get(i).add().accept(share.sums.get(i));
             }
           }
         });
     int columns = KernelBuilder.WARP * elements;
-    var ofWarps = k.shared(sumType, WARPS, columns, columns);
+    var ofWarps = k.shared(sum, WARPS, columns, columns);
     var own = k.lane().times(elements);
-    ofWarps.store(k.warp(), own, totals);
+    ofWarps.store(k.warp(), own, totals.stream().map(Total::now).toList());
     k.barrier();
     k.when(
         k.warp().eq(0).and(inside),
         () -> {
-          var all = new ArrayList<Real>();
-          for (int i = 0; i < elements; i++) {
-            all.add(k.real(sumType, 0));
-          }
+          var all = Stream.generate(() -> Total.of(k, sum)).limit(elements).toList();
           for (int warp = 0; warp < WARPS; warp++) {
             var more = ofWarps.load(elements, k.integer(warp), own);
             for (int i = 0; i < elements; i++) {
-              all.set(i, all.get(i).plus(more.get(i).widen()));
+              all.get(i).add().accept(more.get(i));
             }
           }
           var row =
@@ -147,10 +149,10 @@ public record ShareSumVariant(Epilogue epilogue, int access) implements Variant 
   }
 
   private static List<Value> finish(
-      Epilogue.Applied applied, List<Real> sums, Epilogue.Line row, Int column, Int n) {
+      Epilogue.Applied applied, List<Total> sums, Epilogue.Line row, Int column, Int n) {
     var results = new ArrayList<Value>();
     for (int i = 0; i < sums.size(); i++) {
-      results.add(applied.finish(sums.get(i), row, applied.column(column.plus(i), n)));
+      results.add(applied.finish(sums.get(i).now(), row, applied.column(column.plus(i), n)));
     }
     return results;
   }

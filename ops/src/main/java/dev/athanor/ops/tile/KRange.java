@@ -16,9 +16,19 @@ public record KRange(Int from, Int to) {
     return new KRange(k.integer(0), depth);
   }
 
+  /**
+   * Returns a share of K.
+   *
+   * @param index of the share
+   * @param share depth of a share; the last one may be less deep
+   */
+  public static KRange ofShare(Int index, Int share, Int depth) {
+    var from = index.times(share);
+    return new KRange(from, from.plus(share).min(depth));
+  }
+
   /** Returns the range of a block if blocks along the second grid dimension share K. */
   public static KRange ofBlock(KernelBuilder k, Int share, Int depth) {
-    var from = k.blockY().times(share);
-    return new KRange(from, from.plus(share).min(depth));
+    return ofShare(k.blockY(), share, depth);
   }
 }

@@ -39,7 +39,7 @@ public record SplitVariant(
   private static final int UNROLL = 4;
 
   /**
-   * Returns the launch that adds the partial sums.
+   * Returns the dependent launch that adds the partial sums of the previous one.
    *
    * @param sums the partial sums
    * @param tiles number of tiles of all products
@@ -57,7 +57,7 @@ public record SplitVariant(
             .with("shares", shares)
             .with("strideC", (long) m * n);
     long blocks = Math.ceilDiv(tiles * warpsPerTile(), WARPS);
-    return new Step(this, Dim3.of((int) blocks), threads(), sharedBytes(), arguments);
+    return new Step(this, Dim3.of((int) blocks), threads(), sharedBytes(), arguments).asDependent();
   }
 
   private static int threads() {
@@ -89,7 +89,10 @@ public record SplitVariant(
         .formatted(sum.word(), tile, interleaving.text(), epilogue.name(), accessC);
   }
 
-  /** Stores a warp's sums of a share of K: 16 bytes per lane for each 8 columns of each 16 rows. */
+  /**
+   * Stores a warp's sums of a share of K: 16 bytes per lane for each 8 columns of each 16 rows. The
+   * launch that adds them may begin then.
+   */
   public static void keep(KernelBuilder k, GlobalPointer sums, TensorTile tile, WarpSums ofWarp) {
     var parts = ofWarp.parts();
     // the blocks of one share are consecutive
@@ -99,6 +102,7 @@ public record SplitVariant(
       var at = k.warp().times(parts.size()).plus(part).times(KernelBuilder.WARP).plus(k.lane());
       own.store(at.times(REGISTERS), parts.get(part).registers());
     }
+    k.launchDependents();
   }
 
   @Override
@@ -108,7 +112,7 @@ public record SplitVariant(
 
   private void write(KernelBuilder k) {
     var out = Epilogue.type(epilogue.out());
-    var firstSum = k.input("sums", sum);
+    var firstSum = k.pointer("sums", sum);
     var firstC = k.pointer("c", out);
     var m = k.integer("m");
     var n = k.integer("n");
@@ -117,6 +121,7 @@ public record SplitVariant(
     var strideC = k.wide("strideC");
     var applied = epilogue.declare(k);
     var shared = k.dynamicShared();
+    k.awaitPreviousGrid();
 
     int perTile = warpsPerTile();
     int across = tile.warpN() / 8;
@@ -167,9 +172,10 @@ public record SplitVariant(
   }
 
   /** A sum in a variable. */
-  private record Total(Supplier<Value> value, Consumer<Value> add) {
+  public record Total(Supplier<Value> value, Consumer<Value> add) {
 
-    static Total of(KernelBuilder k, Type type) {
+    /** Returns a sum of a type, f32, f64 or s32, that is zero. */
+    public static Total of(KernelBuilder k, Type type) {
       if (type == Type.S32) {
         var sum = k.variable(k.integer(0));
         return new Total(sum::value, more -> sum.add(more.integer()));
@@ -179,7 +185,7 @@ public record SplitVariant(
     }
 
     /** Returns the sum at this point of the kernel. */
-    Value now() {
+    public Value now() {
       return value.get();
     }
   }

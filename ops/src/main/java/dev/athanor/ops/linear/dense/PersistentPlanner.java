@@ -1,28 +1,26 @@
 package dev.athanor.ops.linear.dense;
 
 import dev.athanor.engine.author.SharedTile;
-import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
-import dev.athanor.ops.Arguments;
+import dev.athanor.ops.Activation;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
-import dev.athanor.ops.linear.Batch;
 import dev.athanor.ops.linear.Groups;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.linear.ProductParameters;
+import dev.athanor.ops.linear.ShareSumVariant;
+import dev.athanor.ops.linear.dense.PersistentVariant.Work;
 import dev.athanor.ops.tile.BlockScales;
+import dev.athanor.ops.tile.Epilogue;
 import dev.athanor.ops.tile.Factors;
+import dev.athanor.ops.tile.Shares;
 import dev.athanor.ops.tile.TensorTile.Instruction;
 import dev.athanor.ops.tile.TilePlanner;
-import dev.athanor.ops.tile.TileScheduler;
 import dev.athanor.ops.tile.persistent.PersistentProduct;
-import dev.athanor.ops.tile.persistent.PersistentProduct.Repetition;
 import dev.athanor.ops.tile.persistent.PersistentTile;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
@@ -65,14 +63,21 @@ record PersistentPlanner(
   static void offer(
       MatmulProblem problem, Padding inputs, TilePlanner tiles, Candidates candidates) {
     var planner = new PersistentPlanner(problem, inputs, tiles, Machine.of(tiles.device()));
+    if (!planner.suits()) {
+      return;
+    }
     for (var tile : planner.tilesOfBlocks()) {
-      var variant = planner.variant(tile);
-      if (planner.suits() && candidates.runs(Target.SM_90A, variant.name())) {
+      var whole = planner.whole(tile);
+      if (candidates.runs(Target.SM_90A, whole.name())) {
         planner
-            .refusal(tile)
+            .refusal(whole)
             .ifPresentOrElse(
-                reason -> candidates.refuse(variant.name() + inputs.suffix(), reason),
-                () -> planner.offer(variant, candidates));
+                reason -> candidates.refuse(whole.name() + inputs.suffix(), reason),
+                () -> planner.offer(whole, candidates));
+        var split = planner.split(tile);
+        if (problem.groups().isEmpty() && planner.refusal(split).isEmpty()) {
+          planner.shares(split).ifPresent(shares -> planner.offer(split, shares, candidates));
+        }
       }
     }
   }
@@ -83,9 +88,18 @@ record PersistentPlanner(
         : Stream.concat(TILES.stream(), TILES_OF_FEW_ROWS.stream()).toList();
   }
 
-  PersistentVariant variant(PersistentTile tile) {
-    return new PersistentVariant(
-        tile, tiles.a(), tiles.b(), problem.epilogue(), problem.groups().isPresent());
+  /** Returns the only step if K is not split. */
+  PersistentVariant whole(PersistentTile tile) {
+    var work = problem.groups().isPresent() ? Work.OF_GROUPS : Work.WHOLE;
+    return new PersistentVariant(tile, tiles.a(), tiles.b(), problem.epilogue(), work);
+  }
+
+  /** Returns the first of two split-K steps. */
+  PersistentVariant split(PersistentTile tile) {
+    var scale = problem.scaled() ? Epilogue.Scale.BLOCKS : Epilogue.Scale.NONE;
+    var sums = problem.dtype() == DType.I8 ? DType.I32 : DType.F32;
+    var epilogue = new Epilogue(scale, Optional.empty(), Activation.NONE, sums);
+    return new PersistentVariant(tile, tiles.a(), tiles.b(), epilogue, Work.SHARES);
   }
 
   /** Returns whether there are kernels for these dtypes. */
@@ -99,15 +113,16 @@ record PersistentPlanner(
     return problem.dtype() == DType.E4M3 || problem.dtype() == DType.E5M2;
   }
 
-  private Optional<String> refusal(PersistentTile tile) {
-    long rowOfC = (long) problem.n() * problem.outDType().bytes();
+  private Optional<String> refusal(PersistentVariant variant) {
+    var tile = variant.tile();
+    long rowOfC = (long) problem.n() * variant.epilogue().out().bytes();
     int access = Math.min(tiles.a().access(), tiles.b().access());
     if (access < ALIGNMENT || rowOfC % ALIGNMENT != 0) {
       return Optional.of(
           "rows are aligned to %d bytes; the tensor memory accelerator requires %d"
               .formatted(Math.min(access, Long.lowestOneBit(rowOfC)), ALIGNMENT));
     }
-    boolean isLong = problem.epilogue().isLong() || problem.dtype() == DType.I8;
+    boolean isLong = variant.epilogue().isLong() || problem.dtype() == DType.I8;
     if (isLong && tile.m() * tile.n() > MOST_FINISHED) {
       return Optional.of("too few registers to finish the sums");
     }
@@ -130,83 +145,141 @@ record PersistentPlanner(
     return Optional.empty();
   }
 
+  /** Offers a launch that computes all of K. */
   private void offer(PersistentVariant variant, Candidates candidates) {
-    var tile = variant.tile();
-    var launches = steps(variant);
-    var steps = new ArrayList<>(inputs.steps());
-    steps.addAll(launches);
-    long expected = fewestClusters(tile) * tile.cluster();
-    double bytes = problem.cost().bytes() / Math.max(1, launches.size());
+    var all = all(variant);
     candidates.offer(
         variant.name() + inputs.suffix(),
-        TensorVariant.order(
-            problem.a(), problem.b(), Instruction.WGMMA, Factors.PLAIN, problem.epilogue()),
-        inputs.microseconds(machine)
-            + launches.size() * machine.microseconds(expected, work(variant), bytes),
-        "%d persistent blocks for %s%d tiles%s"
-            .formatted(
-                launches.getFirst().grid().x(),
-                problem.groups().isPresent() ? "about " : "",
-                tilesOfClusters(tile) * tile.cluster(),
-                inputs.explanation()),
-        steps,
+        order(),
+        inputs.microseconds(machine) + problem.batch().starts().size() * product(variant, all),
+        explanation(variant, all),
+        withCopies(steps(variant, all)),
         inputs.workspaceBytes());
   }
 
+  /** Offers a split-K launch and a launch that adds the partial sums. */
+  private void offer(PersistentVariant variant, Shares shares, Candidates candidates) {
+    var order = order();
+    candidates.offer(
+        variant.name() + shares.count() + inputs.suffix(),
+        // integer sums are exact
+        problem.dtype() == DType.I8
+            ? order
+            : "%s_persistent_split%d".formatted(order, shares.count()),
+        inputs.microseconds(machine) + problem.batch().starts().size() * split(variant, shares),
+        "split-K with %d parts, %s".formatted(shares.count(), explanation(variant, shares)),
+        withCopies(steps(variant, shares)),
+        inputs.workspaceBytes() + sumBytes(shares));
+  }
+
+  private String order() {
+    return TensorVariant.order(
+        problem.a(), problem.b(), Instruction.WGMMA, Factors.PLAIN, problem.epilogue());
+  }
+
+  private String explanation(PersistentVariant variant, Shares shares) {
+    int blocks = variant.tile().cluster();
+    return "%d persistent blocks for %s%d tiles%s"
+        .formatted(
+            launched(variant, shares) * blocks,
+            problem.groups().isPresent() ? "about " : "",
+            tilesOfClusters(variant, shares) * blocks,
+            inputs.explanation());
+  }
+
+  private List<Step> withCopies(List<Step> launches) {
+    return Stream.concat(inputs.steps().stream(), launches.stream()).toList();
+  }
+
   /** Returns the launches, without those that pad inputs. */
-  List<Step> steps(PersistentVariant variant) {
+  List<Step> steps(PersistentVariant variant, Shares shares) {
+    return new PersistentLaunches(problem, inputs, variant, shares)
+        .steps(launched(variant, shares));
+  }
+
+  /** Returns the whole of K. */
+  Shares all(PersistentVariant variant) {
+    return new Shares(1, Math.ceilDiv(problem.k(), variant.product().depth()));
+  }
+
+  /** Returns the cheapest division of K; empty if the tiles alone fill the device. */
+  private Optional<Shares> shares(PersistentVariant variant) {
     var tile = variant.tile();
-    long clusters =
-        problem.groups().map(groups -> mostClusters(tile, groups)).orElse(fewestClusters(tile));
-    var grid = Dim3.of(Math.toIntExact(clusters * tile.cluster()));
-    return problem.batch().starts().stream()
-        .map(start ->
-            new Step(variant, grid, tile.threads(), tile.sharedBytes(), arguments(variant, start)))
-        .toList();
+    var all = all(variant);
+    long blocks = tilesOfClusters(variant, all) * tile.cluster();
+    return ProductParameters.elements(problem) > Integer.MAX_VALUE
+        ? Optional.empty()
+        : Shares.cheapest(
+            all.stages(), blocks, tiles.device(), shares -> split(variant, shares));
   }
 
-  /** Returns the number of tiles. Groups are estimated to have as many rows each. */
-  private long tilesOfClusters(PersistentTile tile) {
-    return scheduler(tile).tiles(problem.m(), problem.n()) * problem.batch().productsPerLaunch();
+  private long sumBytes(Shares shares) {
+    return ProductParameters.elements(problem) * shares.count() * Float.BYTES;
   }
 
-  private TileScheduler scheduler(PersistentTile tile) {
-    return variant(tile).product().scheduler();
+  /** Returns the tiles of clusters in all shares of K. Groups are assumed to have equal sizes. */
+  private long tilesOfClusters(PersistentVariant variant, Shares shares) {
+    return variant.product().scheduler().tiles(problem.m(), problem.n())
+        * problem.batch().productsPerLaunch()
+        * shares.count();
   }
 
   /** Returns the number of clusters that run at the same time. */
-  private int resident(PersistentTile tile) {
-    return Math.max(1, tiles.device().multiprocessors() / tile.cluster());
+  private int resident(PersistentVariant variant) {
+    return Math.max(1, tiles.device().multiprocessors() / variant.tile().cluster());
   }
 
   /** Returns the number of tiles that a cluster computes one after another. */
-  private long rounds(PersistentTile tile) {
-    return Math.ceilDiv(tilesOfClusters(tile), resident(tile));
+  private long rounds(PersistentVariant variant, Shares shares) {
+    return Math.ceilDiv(tilesOfClusters(variant, shares), resident(variant));
   }
 
   /** Returns the fewest clusters that need no more rounds. */
-  private long fewestClusters(PersistentTile tile) {
-    return Math.ceilDiv(tilesOfClusters(tile), rounds(tile));
+  private long clusters(PersistentVariant variant, Shares shares) {
+    return Math.ceilDiv(tilesOfClusters(variant, shares), rounds(variant, shares));
+  }
+
+  /** Returns the clusters of a launch. */
+  private long launched(PersistentVariant variant, Shares shares) {
+    return problem
+        .groups()
+        .map(groups -> mostClusters(variant, groups))
+        .orElseGet(() -> clusters(variant, shares));
   }
 
   /** Returns the clusters that have a tile if the sizes of groups lead to the most tiles. */
-  private long mostClusters(PersistentTile tile, Groups groups) {
-    var scheduler = scheduler(tile);
+  private long mostClusters(PersistentVariant variant, Groups groups) {
+    var scheduler = variant.product().scheduler();
     long most = groups.tiles(scheduler.m()) * scheduler.tiles(1, problem.n());
-    return Math.min(resident(tile), most);
+    return Math.min(resident(variant), most);
   }
 
-  private BlockWork work(PersistentVariant variant) {
+  /** Returns the time of a split-K launch and of the launch that adds the partial sums. */
+  private double split(PersistentVariant variant, Shares shares) {
+    double results = (double) ProductParameters.elements(problem) * problem.outDType().bytes();
+    return product(variant, shares)
+        + machine.dependentSum(
+            sumBytes(shares), results, ShareSumVariant.rounds(shares.count()));
+  }
+
+  /** Returns the time of the launch that multiplies. */
+  private double product(PersistentVariant variant, Shares shares) {
+    double bytes = problem.cost().bytes() / Math.max(1, problem.batch().starts().size());
+    long grid = clusters(variant, shares) * variant.tile().cluster();
+    return machine.microseconds(grid, work(variant, shares), bytes);
+  }
+
+  private BlockWork work(PersistentVariant variant, Shares shares) {
     var tile = variant.tile();
     var product = variant.product();
     int depth = product.depth();
-    long rounds = rounds(tile);
-    long stages = rounds * Math.ceilDiv(problem.k(), depth);
+    long rounds = rounds(variant, shares);
+    long stages = rounds * shares.stages();
     double area = (double) tile.m() * tile.n();
     double multiplied = machine.peakTensorCycles(area * depth, product.mma().a());
     // of b, a block of a cluster copies a share
     double rows = tile.m() + (double) tile.n() / tile.cluster();
-    double stored = area * problem.outDType().bytes();
+    double stored = area * variant.epilogue().out().bytes();
     // a stage is written once; each 64 rows read all columns
     double copied = 2.0 * tile.m() + tile.n() * (1 + tile.m() / 64.0);
     double moved = machine.sharedCycles(copied * SharedTile.ASYNC_ROW);
@@ -218,72 +291,5 @@ record PersistentPlanner(
         machine.latency(),
         stages * rows * SharedTile.ASYNC_ROW + rounds * stored,
         (tile.stages() - 1) * rows * SharedTile.ASYNC_ROW);
-  }
-
-  private Arguments arguments(PersistentVariant variant, Batch.Start start) {
-    return problem
-        .groups()
-        .map(groups -> arguments(variant, groups))
-        .orElseGet(() -> {
-          var inner = problem.batch().inner();
-          var outer = problem.batch().outer();
-          return arguments(variant, start, problem.m(), inner, outer);
-        })
-        .with(problem.scales())
-        .with(problem.epilogue().arguments(problem.alpha()));
-  }
-
-  /** Returns the arguments of groups: a batch of all their matrices b, whose a and c are one. */
-  private Arguments arguments(PersistentVariant variant, Groups groups) {
-    var start = new Batch.Start(0, 0, 0);
-    var ofGroups = new Batch.Loop(groups.count(), 0, 1);
-    return arguments(variant, start, groups.rows(), ofGroups, new Batch.Loop(1, 0, 0))
-        .with(groups.sizes())
-        .with("rows", ProductParameters.c(problem, start));
-  }
-
-  private Arguments arguments(
-      PersistentVariant variant, Batch.Start start, int m, Batch.Loop inner, Batch.Loop outer) {
-    var product = variant.product();
-    long products = inner.count() * outer.count();
-    var a = inputs.a();
-    var b = inputs.b();
-    var tensorA =
-        product.tensorA(
-            a.leadingDimension(),
-            m,
-            problem.k(),
-            List.of(
-                new Repetition(inner.count(), inner.strideA() * a.matrix()),
-                new Repetition(outer.count(), outer.strideA() * a.matrix())));
-    var tensorB =
-        product.tensorB(
-            b.leadingDimension(),
-            problem.n(),
-            problem.k(),
-            List.of(
-                new Repetition(inner.count(), inner.strideB() * b.matrix()),
-                new Repetition(outer.count(), outer.strideB() * b.matrix())));
-    var tensorC =
-        PersistentProduct.tensorC(
-            problem.outDType(), m, problem.n(), problem.groups().isPresent() ? 1 : products);
-    return Arguments.NONE
-        .with("a", new Slot.Tensor(a.slot(start.a()), tensorA))
-        .with("b", new Slot.Tensor(b.slot(start.b()), tensorB))
-        .with("c", new Slot.Tensor(ProductParameters.c(problem, start), tensorC))
-        .with("m", m)
-        .with("n", problem.n())
-        .with("k", problem.k())
-        .with("products", Math.toIntExact(products))
-        .with("inner", Math.toIntExact(inner.count()))
-        .with("innerA", step(inner.strideA()))
-        .with("innerB", step(inner.strideB()))
-        .with("outerA", step(outer.strideA()))
-        .with("outerB", step(outer.strideB()));
-  }
-
-  /** Returns the step of the index of a matrix that is repeated if its stride is 0. */
-  private static int step(long stride) {
-    return stride == 0 ? 0 : 1;
   }
 }

@@ -224,7 +224,7 @@ record TensorPlanner(
     long blocks = tiles.blocks(tile);
     var work = tiles.work(product, shares.stages(), DType.F32);
     return machine.microseconds(blocks * shares.count(), work, bytes())
-        + machine.sum(
+        + machine.dependentSum(
             (double) SplitVariant.workspaceBytes(tile, blocks * shares.count()),
             (double) blocks * tile.m() * tile.n() * problem.outDType().bytes(),
             SplitVariant.rounds(shares.count()));

@@ -401,7 +401,7 @@ final class ProjectionPlanner {
     var work = work(whole.share(), shares.stages(), DType.F32);
     double results = (double) problem.m() * problem.columns() * problem.out().bytes();
     return machine.microseconds(tiles * shares.count(), work, bytes())
-        + machine.sum(
+        + machine.dependentSum(
             (double) SplitVariant.workspaceBytes(whole.tile(), tiles * shares.count()),
             results,
             SplitVariant.rounds(shares.count()));

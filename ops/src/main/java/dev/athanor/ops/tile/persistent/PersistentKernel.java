@@ -95,9 +95,10 @@ final class PersistentKernel {
 
   private void copy(Tile place, StageRing.Position position) {
     var indices = matrices.batch().apply(place.matrix());
+    var range = matrices.range().apply(place.matrix());
     k.loop(
-        k.integer(0),
-        matrices.depth(),
+        range.from(),
+        range.to(),
         product.depth(),
         depth -> {
           position.awaitFree(tile.stageBytes());
@@ -198,15 +199,16 @@ final class PersistentKernel {
    * previous one are complete.
    */
   private BiConsumer<Tile, StageRing.Position> ahead(Int own, List<List<MatrixFragment>> sums) {
-    return (_, position) -> {
+    return (place, position) -> {
       var previous = k.variable(k.integer(0));
+      var range = matrices.range().apply(place.matrix());
       k.loop(
-          k.integer(0),
-          matrices.depth(),
+          range.from(),
+          range.to(),
           product.depth(),
           depth -> {
             position.awaitFull();
-            var isLater = depth.gt(k.integer(0));
+            var isLater = depth.gt(range.from());
             start(position.stage(), own, 0, product.depth(), Optional.of(isLater), sums);
             k.awaitProducts(1);
             free(previous, Optional.of(isLater));
@@ -227,9 +229,10 @@ final class PersistentKernel {
     var parts = accumulators(sums.size());
     return (place, position) -> {
       reals(sums).forEach(sum -> sum.set(k.real(Type.F32, 0)));
+      var range = matrices.range().apply(place.matrix());
       k.loop(
-          k.integer(0),
-          matrices.depth(),
+          range.from(),
+          range.to(),
           product.depth(),
           depth -> {
             var scales = matrices.scales().map(each -> scales(each, place, own, depth));

@@ -16,6 +16,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.tile.BlockScales;
 import dev.athanor.ops.tile.EpilogueFunction;
 import dev.athanor.ops.tile.Factors;
+import dev.athanor.ops.tile.KRange;
 import dev.athanor.ops.tile.Operand;
 import dev.athanor.ops.tile.Stage;
 import dev.athanor.ops.tile.TensorTile.Instruction;
@@ -49,6 +50,8 @@ public record PersistentProduct(PersistentTile tile, Operand a, Operand b) {
    * The matrices in a kernel. The coordinates of a and b are the column and row in memory and two
    * indices of a batch; those of c are the column, the row and the index of the product.
    *
+   * @param products number of matrices of c
+   * @param range returns the range of K that a product sums
    * @param batch returns the indices of the matrices of a product in a and in b
    * @param scales of blocks of fp8
    * @param grouped rows of a, whose groups are the products
@@ -60,8 +63,8 @@ public record PersistentProduct(PersistentTile tile, Operand a, Operand b) {
       Type out,
       Int m,
       Int n,
-      Int depth,
       Int products,
+      Function<Int, KRange> range,
       Function<Int, Indices> batch,
       Optional<BlockScales> scales,
       Optional<Grouped> grouped) {}

@@ -136,8 +136,8 @@ class PersistentProductTest {
             inputs.b().operand(),
             device);
     var planner = new PersistentPlanner(problem, inputs, tiles, Machine.of(device));
-    var variant = planner.variant(tile);
-    var steps = planner.steps(variant);
+    var variant = planner.whole(tile);
+    var steps = planner.steps(variant, planner.all(variant));
     return new LaunchPlan(variant.name(), outputs, steps, 0, problem.cost(), "");
   }
 
