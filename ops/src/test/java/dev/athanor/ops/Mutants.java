@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
@@ -27,7 +28,8 @@ public final class Mutants {
       Pattern.compile(
           "mbarrier\\..*|fence\\..*|bar\\.(warp\\.)?sync|bar\\.arrive|barrier\\.cluster\\..*"
               + "|wgmma\\.(fence|commit_group|wait_group)\\..*"
-              + "|cp\\.async\\.bulk\\.(commit_group|wait_group.*)");
+              + "|cp\\.async\\.bulk\\.(commit_group|wait_group.*)"
+              + "|griddepcontrol\\.wait");
 
   private Mutants() {}
 
@@ -44,36 +46,49 @@ public final class Mutants {
   }
 
   /**
-   * Returns the instructions without which the kernel of a plan of one step still passes: the
-   * sanitizer reports nothing, and the outputs are right, whenever asynchronous work completes.
+   * Returns the instructions without which the kernels of a plan still pass: the sanitizer reports
+   * nothing, and the outputs are right, whenever asynchronous work completes.
    */
   public static List<String> unnoticed(
       LaunchPlan plan,
       Map<String, HostTensor> inputs,
       Predicate<? super Map<String, HostTensor>> isRight) {
-    var step = plan.steps().getFirst();
+    return IntStream.range(0, plan.steps().size())
+        .boxed()
+        .flatMap(index -> unnoticed(plan, index, inputs, isRight))
+        .toList();
+  }
+
+  private static Stream<String> unnoticed(
+      LaunchPlan plan,
+      int index,
+      Map<String, HostTensor> inputs,
+      Predicate<? super Map<String, HostTensor>> isRight) {
+    var step = plan.steps().get(index);
     return of(step.variant().build()).entrySet().stream()
         .filter(each -> {
-          var changed =
+          var steps = new ArrayList<>(plan.steps());
+          steps.set(
+              index,
               new Step(
                   new Mutant(each.getValue()),
                   step.grid(),
                   step.block(),
                   step.sharedBytes(),
-                  step.arguments());
+                  step.arguments(),
+                  step.dependent()));
           var mutant =
               new LaunchPlan(
                   plan.kernel(),
                   plan.outputs(),
-                  List.of(changed),
+                  steps,
                   plan.workspaceBytes(),
                   plan.cost(),
                   plan.explain());
           return Stream.of(AsyncTiming.values())
               .allMatch(timing -> passes(mutant, inputs, isRight, timing));
         })
-        .map(Map.Entry::getKey)
-        .toList();
+        .map(Map.Entry::getKey);
   }
 
   private static boolean passes(

@@ -2,6 +2,7 @@ package dev.athanor.ops;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
@@ -46,10 +47,19 @@ public record SanitizedTrial(
 
   /** Runs the kernels with a word in their names and returns their number. */
   public int verify(String word, EmulatorOptions options) {
+    return verify(word, TestDevices.SMALL, options);
+  }
+
+  /**
+   * Runs the kernels with a word in their names and returns their number.
+   *
+   * @param planned device for which the kernels are chosen
+   */
+  public int verify(String word, Capability planned, EmulatorOptions options) {
     int verified = 0;
     try (var device = new EmulatedDevice(options)) {
       var kernels = new KernelCache(device);
-      for (var plan : problem.plans(TestDevices.SMALL)) {
+      for (var plan : problem.plans(planned)) {
         if (plan.kernel().contains(word)) {
           assertThat(error(HostRun.of(device, kernels, plan, inputs).outputs()))
               .as(plan.kernel())

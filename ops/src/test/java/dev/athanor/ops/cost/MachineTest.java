@@ -135,6 +135,13 @@ class MachineTest {
   }
 
   @Test
+  void dependentLaunchesOverlapWithThePreviousOneFromHopperOn() {
+    assertThat(H200.dependentSum(1 << 20, 0, 1)).isCloseTo(H200.sum(1 << 20, 0, 1) - 1, CLOSE);
+    var a100 = Machine.of(OpProfile.capability(Gpu.A100));
+    assertThat(a100.dependentSum(1 << 20, 0, 1)).isEqualTo(a100.sum(1 << 20, 0, 1));
+  }
+
+  @Test
   void smallerDevicesHaveLessBandwidth() {
     var half = Machine.of(named("H200", Gpu.H200.target(), 66));
     double most = 4.3e9;

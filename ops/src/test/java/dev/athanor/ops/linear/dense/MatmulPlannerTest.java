@@ -9,6 +9,8 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Step;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import java.util.HashMap;
@@ -66,6 +68,38 @@ class MatmulPlannerTest {
     var grid = plan.steps().getFirst().grid();
     assertThat(grid.x() * grid.y()).isGreaterThanOrEqualTo(132);
     assertThat(plan.workspaceBytes()).isEqualTo((long) m * n * dtype.bytes() * grid.y());
+  }
+
+  /** Persistent blocks share K if there are few tiles, each as deep a part of it. */
+  @ParameterizedTest
+  @CsvSource({
+    "F16, 512, 512, 16384, 16, matmul_f16_persistent_128x256x4_cluster2_nn_f32_split16",
+    "BF16, 256, 4096, 4096, 4, matmul_bf16_persistent_128x256x4_cluster2_nn_f32_split4",
+    "F16, 1024, 1024, 16384, 4, matmul_f16_persistent_128x256x4_cluster2_nn_f32_split4",
+    "F16, 256, 256, 16384, 32, matmul_f16_persistent_128x128x6_cluster2_nn_f32_split32"
+  })
+  void persistentBlocksShareDeepProducts(
+      DType dtype, int m, int n, int k, int shares, String kernel) {
+    var plan = (LaunchPlan) MATMUL.plan(inputs(dtype, m, n, k), attributes(Map.of()), H200);
+    assertThat(plan.kernel()).isEqualTo(kernel);
+    assertThat(plan.order()).contains("_wgmma_").endsWith("_split" + shares);
+    assertThat(plan.workspaceBytes()).isEqualTo((long) m * n * shares * Float.BYTES);
+    assertThat(plan.steps()).extracting(Step::dependent).containsExactly(false, true);
+  }
+
+  /** Exact sums do not depend on the shares. */
+  @Test
+  void sharesOfIntegersHaveTheOrderOfWholeProducts() {
+    var types =
+        Map.of("a", TensorType.of(DType.I8, 256, 8192), "b", TensorType.of(DType.I8, 4096, 8192));
+    var op = new MatmulInt8();
+    var attributes =
+        Attributes.of(op.description(), Map.of("transposeB", true, "outDtype", "i32"));
+    assertThat(op.plans(types, attributes, H200))
+        .satisfiesOnlyOnce(plan -> assertThat(plan.kernel())
+            .isEqualTo("matmul_i8_persistent_128x256x4_cluster2_nt_i32_split4"))
+        .extracting(Plan::order)
+        .containsOnly("matmul_i8_exact_nt_i32");
   }
 
   @ParameterizedTest

@@ -40,7 +40,7 @@ class PersistentProductTest {
     assertThat(
             SanitizedTrial.of("matmul", "a=f16[264,456] b=f16[264,456] transposeB=true")
                 .verify(WORD, SanitizedTrial.OPTIONS))
-        .isEqualTo(8);
+        .isEqualTo(9);
   }
 
   /** Edges of tiles along each extent, and stages that are not full. */
