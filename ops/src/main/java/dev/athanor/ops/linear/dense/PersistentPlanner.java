@@ -42,11 +42,9 @@ record PersistentPlanner(
           new PersistentTile(128, 192, 4, 1),
           new PersistentTile(128, 128, 6, 2),
           new PersistentTile(128, 128, 6, 1),
-          new PersistentTile(128, 64, 8, 1));
-
-  /** Tiles for groups of few rows, besides the others. */
-  private static final List<PersistentTile> TILES_OF_FEW_ROWS =
-      List.of(new PersistentTile(64, 256, 5, 1), new PersistentTile(64, 128, 8, 1));
+          new PersistentTile(128, 64, 8, 1),
+          new PersistentTile(64, 256, 5, 1),
+          new PersistentTile(64, 128, 8, 1));
 
   /** Bytes to which addresses and rows are aligned. */
   private static final int ALIGNMENT = 16;
@@ -66,7 +64,7 @@ record PersistentPlanner(
     if (!planner.suits()) {
       return;
     }
-    for (var tile : planner.tilesOfBlocks()) {
+    for (var tile : TILES) {
       var whole = planner.whole(tile);
       if (candidates.runs(Target.SM_90A, whole.name())) {
         planner
@@ -80,12 +78,6 @@ record PersistentPlanner(
         }
       }
     }
-  }
-
-  private List<PersistentTile> tilesOfBlocks() {
-    return problem.groups().isEmpty()
-        ? TILES
-        : Stream.concat(TILES.stream(), TILES_OF_FEW_ROWS.stream()).toList();
   }
 
   /** Returns the only step if K is not split. */
@@ -137,9 +129,8 @@ record PersistentPlanner(
       return Optional.of(
           "%d blocks of a cluster cannot share %d panels of b".formatted(tile.cluster(), panels));
     }
-    boolean isOfFewRows = TILES_OF_FEW_ROWS.contains(tile);
-    if ((!isOfFewRows && problem.m() <= tile.m() / 2 * tile.cluster())
-        || problem.n() <= tile.n() / 2) {
+    boolean isLow = tile.m() == PersistentTile.ROWS;
+    if ((!isLow && problem.m() <= tile.m() / 2 * tile.cluster()) || problem.n() <= tile.n() / 2) {
       return Optional.of("smaller tiles waste less of each block");
     }
     return Optional.empty();

@@ -15,7 +15,7 @@ import dev.athanor.engine.author.WarpRole;
 public record PersistentTile(int m, int n, int stages, int cluster) {
 
   /** Rows that an instruction multiplies. */
-  static final int ROWS = 64;
+  public static final int ROWS = 64;
 
   /** Columns in 128 bytes if elements have 16 bits. */
   public static final int PANEL = 64;
