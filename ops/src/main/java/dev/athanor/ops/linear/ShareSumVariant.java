@@ -17,9 +17,9 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * The second launch of split-K products whose partial sums are laid out as c. It adds them in a fixed
- * order and applies the epilogue. Parameters: {@code sums, c, count, n, shares} and those of the
- * epilogue. Each share has {@code count} sums.
+ * The second launch of split-K products whose partial sums are laid out as c. It adds them in a
+ * fixed order and applies the epilogue. Parameters: {@code sums, c, count, n, shares} and those of
+ * the epilogue. Each share has {@code count} sums.
  *
  * <p>The warps of a block take the shares in turn, so that many shares of a small product are read
  * in parallel, and add their totals in shared memory.

@@ -200,8 +200,7 @@ record PersistentPlanner(
     long blocks = tilesOfClusters(variant, all) * tile.cluster();
     return ProductParameters.elements(problem) > Integer.MAX_VALUE
         ? Optional.empty()
-        : Shares.cheapest(
-            all.stages(), blocks, tiles.device(), shares -> split(variant, shares));
+        : Shares.cheapest(all.stages(), blocks, tiles.device(), shares -> split(variant, shares));
   }
 
   private long sumBytes(Shares shares) {
@@ -249,8 +248,7 @@ record PersistentPlanner(
   private double split(PersistentVariant variant, Shares shares) {
     double results = (double) ProductParameters.elements(problem) * problem.outDType().bytes();
     return product(variant, shares)
-        + machine.dependentSum(
-            sumBytes(shares), results, ShareSumVariant.rounds(shares.count()));
+        + machine.dependentSum(sumBytes(shares), results, ShareSumVariant.rounds(shares.count()));
   }
 
   /** Returns the time of the launch that multiplies. */

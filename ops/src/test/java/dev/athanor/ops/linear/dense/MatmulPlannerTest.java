@@ -93,11 +93,11 @@ class MatmulPlannerTest {
     var types =
         Map.of("a", TensorType.of(DType.I8, 256, 8192), "b", TensorType.of(DType.I8, 4096, 8192));
     var op = new MatmulInt8();
-    var attributes =
-        Attributes.of(op.description(), Map.of("transposeB", true, "outDtype", "i32"));
+    var attributes = Attributes.of(op.description(), Map.of("transposeB", true, "outDtype", "i32"));
     assertThat(op.plans(types, attributes, H200))
-        .satisfiesOnlyOnce(plan -> assertThat(plan.kernel())
-            .isEqualTo("matmul_i8_persistent_128x256x4_cluster2_nt_i32_split4"))
+        .satisfiesOnlyOnce(plan ->
+            assertThat(plan.kernel())
+                .isEqualTo("matmul_i8_persistent_128x256x4_cluster2_nt_i32_split4"))
         .extracting(Plan::order)
         .containsOnly("matmul_i8_exact_nt_i32");
   }

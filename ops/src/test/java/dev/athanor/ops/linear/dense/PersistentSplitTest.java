@@ -6,7 +6,6 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.options.Schedule;
 import dev.athanor.engine.ptx.Target;
-import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Mutants;
 import dev.athanor.ops.SanitizedTrial;
@@ -73,7 +72,10 @@ class PersistentSplitTest {
             + " blockScales=true outDtype=bf16";
     assertThat(
             SanitizedTrial.of("matmul-fp8", text)
-                .verify("persistent_128x128x6_cluster2_nt_f32_blocks_split", DEVICE, SanitizedTrial.OPTIONS))
+                .verify(
+                    "persistent_128x128x6_cluster2_nt_f32_blocks_split",
+                    DEVICE,
+                    SanitizedTrial.OPTIONS))
         .isEqualTo(1);
   }
 
@@ -123,8 +125,7 @@ class PersistentSplitTest {
     var inputs = Padding.none(problem);
     var device = TestDevices.SMALL;
     var tiles =
-        new TilePlanner(
-            problem.m(), problem.n(), problem.k(), 1, problem.a(), problem.b(), device);
+        new TilePlanner(problem.m(), problem.n(), problem.k(), 1, problem.a(), problem.b(), device);
     var planner = new PersistentPlanner(problem, inputs, tiles, Machine.of(device));
     var variant = planner.split(tile);
     return new LaunchPlan(
