@@ -273,6 +273,14 @@ class LegalizerTest {
     assertThat(Legalizer.legalize(declared, Target.SM_86)).isSameAs(declared);
   }
 
+  /** PTX 7.4 has no name for sm_89. */
+  @Test
+  void declaresATargetThatItsVersionKnows() {
+    var legal = Legalizer.legalize(module("sm_90", "griddepcontrol.wait;"), Target.SM_89);
+    assertThat(legal.version()).isEqualTo(Module.PORTABLE);
+    assertThat(legal.target()).isEqualTo(Target.SM_80);
+  }
+
   @Test
   void requiresTheTargetOfWhatHasNoReplacement() {
     var module = module("sm_80", "redux.sync.add.u32 %r0, %r1, -1; cp.async.commit_group;");

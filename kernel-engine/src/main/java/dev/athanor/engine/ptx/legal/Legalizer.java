@@ -35,7 +35,8 @@ public final class Legalizer {
     }
     var kernels = module.kernels().stream().map(kernel -> rewritten(kernel, target)).toList();
     var version = Module.PORTABLE;
-    var least = target;
+    // as for other modules, since older versions of PTX lack the names of newer targets
+    var least = target.canRun(Target.SM_80) ? Target.SM_80 : target;
     for (var kernel : kernels) {
       for (var instruction : kernel.instructions().toList()) {
         var since = instruction.since();
