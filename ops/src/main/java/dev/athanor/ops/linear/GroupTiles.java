@@ -52,8 +52,7 @@ public final class GroupTiles implements RowGroups {
                 var end = ofLane(own.end(), lane);
                 var inGroup = index.minus(ofLane(until.minus(count), lane));
                 var tile = scheduler.tile(k, inGroup, end.minus(start), n);
-                body.accept(
-                    new Tile(from.plus(lane), start.plus(tile.row()), tile.column()), end);
+                body.accept(new Tile(from.plus(lane), start.plus(tile.row()), tile.column()), end);
                 next.set(index.plus(step));
               });
           rows.set(sizes.ofLastLane(own.end()));

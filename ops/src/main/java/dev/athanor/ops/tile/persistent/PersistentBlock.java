@@ -81,10 +81,7 @@ public final class PersistentBlock {
     WarpRole.divide(
         k,
         List.of(
-            new WarpRole(
-                1,
-                COPYING,
-                _ -> k.when(k.thread().lt(KernelBuilder.WARP), copy)),
+            new WarpRole(1, COPYING, _ -> k.when(k.thread().lt(KernelBuilder.WARP), copy)),
             new WarpRole(groups, MULTIPLYING, multiply)));
     if (cluster.blocks() > 1) {
       // a block must not end while the readers of others still arrive at its mbarriers

@@ -175,8 +175,7 @@ final class PersistentKernel {
                 .grouped()
                 .ifPresentOrElse(
                     all ->
-                        store.storeRows(
-                            part, row, place.column(), endOfRows, all.c(), ofProduct),
+                        store.storeRows(part, row, place.column(), endOfRows, all.c(), ofProduct),
                     () ->
                         store.store(
                             part, new Tile(place.matrix(), row, place.column()), ofProduct));

@@ -78,20 +78,19 @@ public record TileStore(
     var isWhole = end.minus(row).ge(k.integer(PersistentTile.ROWS));
     k.when(
         row.lt(end),
-        () ->
-            store(
-                sums,
-                place,
-                epilogue,
-                (part, columnOfPart) ->
-                    k.when(
-                        isWhole,
-                        () -> k.when(isFirst(), () -> copy(part, place, columnOfPart)),
-                        () -> {
-                          copyRows(part, place, columnOfPart, end, first);
-                          // waits count the groups of copies: one for each part
-                          k.when(isFirst(), k::commitBulkCopies);
-                        })));
+        () -> {
+          // without copies of its own, it must not leave those before to the waits of others
+          k.when(isWhole.not(), this::finish);
+          store(
+              sums,
+              place,
+              epilogue,
+              (part, columnOfPart) ->
+                  k.when(
+                      isWhole,
+                      () -> k.when(isFirst(), () -> copy(part, place, columnOfPart)),
+                      () -> copyRows(part, place, columnOfPart, end, first)));
+        });
   }
 
   /** Starts to copy a part. */
