@@ -79,7 +79,7 @@ public record TileStore(
     k.when(
         row.lt(end),
         () -> {
-          // without copies of its own, it must not leave those before to the waits of others
+          // waits count copies: without those of this slab, they would leave earlier ones pending
           k.when(isWhole.not(), this::finish);
           store(
               sums,
@@ -112,17 +112,20 @@ public record TileStore(
           var from = index.div(pieces);
           var within = index.rem(pieces).times(PIECE);
           var row = place.row().plus(from);
-          var at = column.plus(within.times(WORD.bytes()).div(out.bytes()));
+          var at = column.plus(within.times(perWord()));
           k.when(
               row.lt(end).and(at.lt(n)),
               () ->
                   first
                       .row(row, n)
                       .as(WORD)
-                      .store(
-                          at.times(out.bytes()).div(WORD.bytes()),
-                          words.load(PIECE, from, within)));
+                      .store(at.div(perWord()), words.load(PIECE, from, within)));
         });
+  }
+
+  /** Returns the number of elements in a word. */
+  private int perWord() {
+    return WORD.bytes() / out.bytes();
   }
 
   /**
@@ -140,7 +143,7 @@ public record TileStore(
         each ->
             k.loop(
                 group.times(WarpRole.GROUP).plus(k.thread().rem(WarpRole.GROUP)).times(PIECE),
-                n.times(out.bytes()).div(WORD.bytes()),
+                n.div(perWord()),
                 groups * WarpRole.GROUP * PIECE,
                 column -> first.row(each, n).as(WORD).store(column, zeros)));
   }
