@@ -33,8 +33,8 @@ public record PersistentTile(int m, int n, int stages, int cluster) {
   static final int PART_BYTES = ROWS * SharedTile.ASYNC_ROW;
 
   public PersistentTile {
-    boolean isOfOne = m == ROWS;
-    if (!isOfOne && m % (MOST_GROUPS * ROWS) != 0 || n % PANEL != 0 || n > MOST_COLUMNS) {
+    boolean suits = m == ROWS || m % (MOST_GROUPS * ROWS) == 0;
+    if (!suits || n % PANEL != 0 || n > MOST_COLUMNS) {
       throw new IllegalArgumentException(
           "a persistent tile has %d rows or a multiple of %d, and a multiple of %d columns up to %d, got %dx%d"
               .formatted(ROWS, MOST_GROUPS * ROWS, PANEL, MOST_COLUMNS, m, n));

@@ -174,8 +174,9 @@ class GroupedPersistentTest {
   @Tag(TestTier.THOROUGH_TAG)
   @ValueSource(strings = {"bf16", "f16"})
   void productionDepthsMatchTheReference(String dtype) {
-    var text = "a=%1$s[72,16384] b=%1$s[%%d,136,16384] sizes=i32[%%d] transposeB=true";
-    verify(trial(text.formatted(dtype), 70, 1), SanitizedTrial.OPTIONS);
+    var text =
+        "a=%1$s[72,16384] b=%1$s[%%d,136,16384] sizes=i32[%%d] transposeB=true".formatted(dtype);
+    verify(trial(text, 70, 1), SanitizedTrial.OPTIONS);
   }
 
   /** Those that the planner offers have the grids and tiles of production. */

@@ -166,7 +166,7 @@ class PersistentProductTest {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> new PersistentTile(128, 160, 4, 1))
         .withMessage(
-            "a persistent tile has a multiple of 128 rows and a multiple of 64 columns up to 256, got"
-                + " 128x160");
+            "a persistent tile has 64 rows or a multiple of 128, and a multiple of 64 columns up to 256,"
+                + " got 128x160");
   }
 }
