@@ -2,31 +2,22 @@ package dev.athanor.ops.attention;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.ops.Arguments;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
-import dev.athanor.ops.attention.FlashVariant.Store;
 import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
-import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
+import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 
 /** Chooses the tiles of attention and the number of key splits. */
 public final class FlashPlanner {
-
-  /** The minimum number of column tiles per split. */
-  private static final int MIN_TILES = 2;
-
-  private static final int MAX_SPLITS = 128;
 
   /** The maximum head size for which the sums of 16 rows fit the registers of a warp. */
   private static final int MAX_NARROW = 256;
@@ -88,15 +79,6 @@ public final class FlashPlanner {
     };
   }
 
-  public static List<LaunchPlan> plans(
-      String op,
-      FlashTask task,
-      Map<String, TensorType> outputs,
-      Plan.Cost cost,
-      Capability capability) {
-    return plans(op, task, outputs, cost, capability, _ -> {});
-  }
-
   /**
    * Returns the plans of a problem, the cheapest first.
    *
@@ -126,7 +108,7 @@ public final class FlashPlanner {
           continue;
         }
         offer(task, tiles, tile, candidates, capability);
-        if (task.packs(tiles.getLast())) {
+        if (task.packs(tiles.getLast().rows())) {
           offer(task.withHeadsPacked(), tiles, tile, candidates, capability);
         }
       }
@@ -136,32 +118,28 @@ public final class FlashPlanner {
 
   private static void offer(
       FlashTask task, List<Tile> tiles, Tile tile, Candidates candidates, Capability capability) {
-    offerVariant(task, tile, 1, candidates, capability);
+    offerVariant(Splits.none(task), tile, candidates, capability);
     // if a tile has more rows than queries, a smaller tile is better for splits
     if (tile.equals(tiles.getLast()) || tile.rows() <= task.rows()) {
       splits(task, tile, capability)
-          .ifPresent(splits -> offerVariant(task, tile, splits, candidates, capability));
+          .ifPresent(splits -> offerVariant(splits, tile, candidates, capability));
     }
   }
 
-  /** Returns the cheapest number of splits greater than 1; empty if none is possible. */
-  private static OptionalInt splits(FlashTask task, Tile tile, Capability capability) {
+  /** Returns the cheapest splits; empty if none are possible. */
+  private static Optional<Splits> splits(FlashTask task, Tile tile, Capability capability) {
     var machine = Machine.of(capability);
-    int most = Math.min(MAX_SPLITS, Math.ceilDiv(task.keys(), MIN_TILES * tile.columns()));
-    return IntStream.rangeClosed(MIN_FILLINGS, MAX_FILLINGS)
-        .map(fillings ->
-            (int)
-                Math.min(
-                    most,
-                    Math.ceilDiv(
-                        (long) fillings * capability.multiprocessors(), blocks(task, tile))))
-        .filter(splits -> splits > 1)
-        .boxed()
-        .min(
-            Comparator.comparingDouble(
-                splits -> microseconds(task, variant(task, tile, splits), splits, machine)))
-        .map(OptionalInt::of)
-        .orElseGet(OptionalInt::empty);
+    int most = Splits.most(task, tile.columns());
+    var counts =
+        IntStream.rangeClosed(MIN_FILLINGS, MAX_FILLINGS)
+            .map(fillings ->
+                (int)
+                    Math.min(
+                        most,
+                        Math.ceilDiv(
+                            (long) fillings * capability.multiprocessors(), blocks(task, tile))));
+    return Splits.cheapest(
+        task, counts, splits -> microseconds(splits, variant(splits, tile), machine));
   }
 
   private static long blocks(FlashTask task, Tile tile) {
@@ -169,12 +147,12 @@ public final class FlashPlanner {
   }
 
   private static void offerVariant(
-      FlashTask task, Tile tile, int splits, Candidates candidates, Capability capability) {
-    boolean split = splits > 1;
-    var variant = variant(task, tile, splits);
+      Splits splits, Tile tile, Candidates candidates, Capability capability) {
+    var task = splits.task();
+    var variant = variant(splits, tile);
     // without a mask, packed and unpacked heads use the same kernel
     var name = variant.name() + (task.packed() && !variant.packed() ? "_packed" : "");
-    long blocks = blocks(task, tile) * splits;
+    long blocks = blocks(task, tile) * splits.count();
     if (blocks > Integer.MAX_VALUE) {
       candidates.refuse(name, "requires %d blocks; the limit is 2^31 - 1".formatted(blocks));
       return;
@@ -182,17 +160,15 @@ public final class FlashPlanner {
     var machine = Machine.of(capability);
     candidates.offer(
         name,
-        microseconds(task, variant, splits, machine),
+        microseconds(splits, variant, machine),
         "%d blocks, %d per multiprocessor%s"
-            .formatted(
-                blocks,
-                machine.resident(work(task, variant, splits, machine)),
-                split ? ", and %d splits to combine".formatted(splits) : ""),
-        steps(task, variant, (int) blocks, splits),
-        split ? partialBytes(task, splits) + sumBytes(task, splits) : 0);
+            .formatted(blocks, machine.resident(work(splits, variant, machine)), splits.how()),
+        steps(splits, variant, (int) blocks),
+        splits.workspaceBytes());
   }
 
-  private static FlashVariant variant(FlashTask task, Tile tile, int splits) {
+  private static FlashVariant variant(Splits splits, Tile tile) {
+    var task = splits.task();
     return new FlashVariant(
         tile,
         task.dtype(),
@@ -201,14 +177,15 @@ public final class FlashPlanner {
         RowCopy.access((long) task.d() * task.dtype().bytes()),
         RowCopy.access((long) task.dv() * task.dtype().bytes()),
         task.score(),
-        task.logSumExp() && splits == 1,
+        task.logSumExp() && !splits.several(),
         task.store(),
         task.positioned(),
-        splits > 1,
+        splits.several(),
         task.mask().map(Mask::dtype));
   }
 
-  private static BlockWork work(FlashTask task, FlashVariant variant, int splits, Machine machine) {
+  private static BlockWork work(Splits splits, FlashVariant variant, Machine machine) {
+    var task = splits.task();
     var tile = variant.tile();
     var work =
         new TileWork(
@@ -219,17 +196,17 @@ public final class FlashPlanner {
             variant.dv(),
             tile.across() * variant.d() + variant.dv(),
             variant.sharedBytes());
-    int written = splits > 1 ? Float.BYTES : task.dtype().bytes();
     return work.over(
-        Math.ceil(task.visible() / splits / tile.columns()),
-        tile.rows() * ((double) task.d() * task.dtype().bytes() + task.dv() * written));
+        Math.ceil(task.visible() / splits.count() / tile.columns()),
+        tile.rows()
+            * ((double) task.d() * task.dtype().bytes() + task.dv() * splits.elementBytes()));
   }
 
   /** Returns the estimated time of attention and of combining its splits. */
-  private static double microseconds(
-      FlashTask task, FlashVariant variant, int splits, Machine machine) {
+  private static double microseconds(Splits splits, FlashVariant variant, Machine machine) {
+    var task = splits.task();
     int bytes = task.dtype().bytes();
-    double rows = queries(task) * (double) (task.d() + task.dv()) * bytes;
+    double rows = task.allRows() * (double) (task.d() + task.dv()) * bytes;
     double keys =
         (double) task.batch()
             * task.heads()
@@ -237,18 +214,11 @@ public final class FlashPlanner {
             * task.keys()
             * (task.d() + task.dv())
             * bytes;
-    double attending =
-        machine.microseconds(
-            blocks(task, variant.tile()) * splits,
-            work(task, variant, splits, machine),
-            rows + keys + maskBytes(task));
-    return splits == 1
-        ? attending
-        : attending
-            + machine.sum(
-                (double) (partialBytes(task, splits) + sumBytes(task, splits)),
-                queries(task) * (double) task.dv() * bytes,
-                CombineVariant.rounds(task.dv(), splits));
+    return machine.microseconds(
+            blocks(task, variant.tile()) * splits.count(),
+            work(splits, variant, machine),
+            rows + keys + maskBytes(task))
+        + splits.combining(machine);
   }
 
   private static double maskBytes(FlashTask task) {
@@ -257,23 +227,8 @@ public final class FlashPlanner {
         .orElse(0.0);
   }
 
-  private static long queries(FlashTask task) {
-    return (long) task.batch() * task.heads() * task.rows();
-  }
-
-  /** Returns the bytes of the partial results, a multiple of the size of a score and its sum. */
-  private static long partialBytes(FlashTask task, int splits) {
-    return Math.ceilDiv(queries(task) * task.dv() * splits, 2) * 2 * Float.BYTES;
-  }
-
-  private static long sumBytes(FlashTask task, int splits) {
-    return queries(task) * splits * 2 * Float.BYTES;
-  }
-
-  private static List<Step> steps(FlashTask task, FlashVariant variant, int blocks, int splits) {
-    boolean split = splits > 1;
-    var partial = new Slot.Workspace(0);
-    var partialSums = new Slot.Workspace(split ? partialBytes(task, splits) : 0);
+  private static List<Step> steps(Splits splits, FlashVariant variant, int blocks) {
+    var task = splits.task();
     var arguments =
         task.score()
             .arguments(task.scale(), task.cap(), task.window())
@@ -285,18 +240,8 @@ public final class FlashPlanner {
             .with("heads", task.heads())
             .with("group", task.group())
             .with("d", task.d())
-            .with("dv", task.dv());
-    if (task.store() != Store.DENSE) {
-      arguments = arguments.inputs("lengths");
-    }
-    if (task.store() == Store.PAGED) {
-      arguments =
-          arguments
-              .with("table", Slot.input("blockTable"))
-              .with("maxBlocks", task.pages().maxBlocks())
-              .with("blocks", task.pages().blocks())
-              .with("blockSize", task.pages().blockSize());
-    }
+            .with("dv", task.dv())
+            .with(task.cacheArguments());
     if (task.mask().isPresent()) {
       var mask = task.mask().get();
       arguments =
@@ -309,41 +254,15 @@ public final class FlashPlanner {
     if (variant.packed()) {
       arguments = arguments.with("queries", task.queries());
     }
-    var result = Arguments.NONE.outputs("out");
-    result = task.logSumExp() ? result.outputs("lse") : result;
-    var written = result;
-    if (split) {
-      written =
-          Arguments.NONE
-              .with("out", partial)
-              .with("lse", partialSums)
-              .with("batches", task.batch())
-              .with("splits", splits);
+    if (splits.several()) {
+      arguments = arguments.with("batches", task.batch());
     }
-    var steps = new ArrayList<Step>();
-    steps.add(
+    return splits.steps(
         new Step(
             variant,
             Dim3.of(blocks),
             variant.tile().threads(),
             variant.sharedBytes(),
-            arguments.with(written)));
-    if (split) {
-      int queries = (int) queries(task);
-      steps.add(
-          new Step(
-              new CombineVariant(task.dtype(), task.logSumExp()),
-              Dim3.of(queries),
-              CombineVariant.THREADS,
-              0,
-              result
-                  .with("partial", partial)
-                  .with("partialSums", partialSums)
-                  .with("queries", queries)
-                  .with("dv", task.dv())
-                  .with("splits", splits)
-                  .with("factor", task.score().log2Factor(task.scale()))));
-    }
-    return steps;
+            arguments.with("out", splits.out()).with(splits.arguments())));
   }
 }

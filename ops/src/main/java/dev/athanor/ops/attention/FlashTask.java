@@ -1,6 +1,8 @@
 package dev.athanor.ops.attention;
 
+import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.attention.FlashVariant.Store;
 import java.util.Optional;
 
@@ -43,7 +45,7 @@ public record FlashTask(
    * Returns this task with the queries of the heads that share keys, contiguous in memory, packed
    * as the rows of one head.
    */
-  FlashTask withHeadsPacked() {
+  public FlashTask withHeadsPacked() {
     return new FlashTask(
         dtype,
         batch,
@@ -68,21 +70,42 @@ public record FlashTask(
   }
 
   /** Returns whether the rows of several heads are packed. */
-  boolean packed() {
+  public boolean packed() {
     // all heads of a cache's newest query see the same keys, unless there is a mask input
     return rows > queries && (store == Store.DENSE || queries > 1 || mask.isPresent());
   }
 
-  /** Returns whether heads share keys and have fewer queries than a tile has rows. */
-  boolean packs(Tile tile) {
-    return group > 1 && rows < tile.rows();
+  /**
+   * Returns whether heads share keys and have fewer queries than a tile has rows.
+   *
+   * @param ofTile rows of a tile
+   */
+  public boolean packs(int ofTile) {
+    return group > 1 && rows < ofTile;
+  }
+
+  /** Returns the rows of all heads of all batches. */
+  public long allRows() {
+    return (long) batch * heads * rows;
+  }
+
+  /** Returns the arguments of a cache: {@code [lengths, [table, maxBlocks, blocks, blockSize]]}. */
+  public Arguments cacheArguments() {
+    var lengths = store == Store.DENSE ? Arguments.NONE : Arguments.NONE.inputs("lengths");
+    return store == Store.PAGED
+        ? lengths
+            .with("table", Slot.input("blockTable"))
+            .with("maxBlocks", pages.maxBlocks())
+            .with("blocks", pages.blocks())
+            .with("blockSize", pages.blockSize())
+        : lengths;
   }
 
   /**
    * Returns whether a mask needs the position of a query within its head, while the rows of several
    * heads are packed.
    */
-  boolean positioned() {
+  public boolean positioned() {
     return packed() && (score.hides() || mask.isPresent());
   }
 

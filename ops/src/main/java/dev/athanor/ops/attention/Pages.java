@@ -11,7 +11,7 @@ import dev.athanor.engine.ptx.Type;
  * @param last the last valid row; greater rows are clamped to it, so that unused table entries are
  *     not read
  */
-record Pages(
+public record Pages(
     GlobalPointer table,
     Int batch,
     Int head,
@@ -21,7 +21,25 @@ record Pages(
     Int blocks,
     Int blockSize) {
 
-  RowCopy.Rows rows(GlobalPointer pool, Int ld) {
+  /**
+   * Where a row is.
+   *
+   * @param matrix the index of its block and head among those of all blocks
+   */
+  public record Place(Int matrix, Int row) {}
+
+  /** Returns the place of a row of the sequence. */
+  public Place place(Int row) {
+    var here = row.min(last);
+    var page = here.div(blockSize);
+    var entry = table.load(batch.times(maxBlocks).plus(page)).integer();
+    // clamp invalid entries to stay within the cache
+    var block = entry.max(zero()).min(blocks.plus(-1));
+    return new Place(block.times(heads).plus(head), here.minus(page.times(blockSize)));
+  }
+
+  /** Returns the rows of the sequence in an array of blocks. */
+  public RowCopy.Rows rows(GlobalPointer pool, Int ld) {
     return new RowCopy.Rows() {
       @Override
       public Type element() {
@@ -30,13 +48,8 @@ record Pages(
 
       @Override
       public GlobalPointer at(Int row) {
-        var here = row.min(last);
-        var page = here.div(blockSize);
-        var entry = table.load(batch.times(maxBlocks).plus(page)).integer();
-        // clamp invalid entries to stay within the cache
-        var block = entry.max(Pages.this.zero()).min(blocks.plus(-1));
-        return pool.matrix(block.times(heads).plus(head), blockSize.wide().times(ld))
-            .row(here.minus(page.times(blockSize)), ld);
+        var place = place(row);
+        return pool.matrix(place.matrix, blockSize.wide().times(ld)).row(place.row, ld);
       }
 
       @Override

@@ -62,7 +62,7 @@ public final class Softmax {
   }
 
   /** Returns the greatest score of a row, as {@link Score.Device#cap} returns it. */
-  Real greatest(int row) {
+  public Real greatest(int row) {
     return greatest.get(row);
   }
 

@@ -16,6 +16,7 @@ import dev.athanor.ops.attention.FlashPlanner;
 import dev.athanor.ops.attention.FlashTask;
 import dev.athanor.ops.attention.FlashVariant.Store;
 import dev.athanor.ops.attention.Mask;
+import dev.athanor.ops.attention.warpgroup.WarpgroupPlanner;
 import dev.athanor.ops.move.Neutral;
 import dev.athanor.ops.reference.ReferenceOutput;
 import dev.athanor.ops.reference.SampledOp;
@@ -152,7 +153,13 @@ public final class AttentionDecode implements SampledOp {
     var outputs = Map.of("out", p.out());
     double pairs = (double) p.batch() * p.heads() * p.queries() * p.visible();
     var cost = Plan.Cost.of(2 * pairs * (p.d() + p.dv()), inputs, outputs);
-    return FlashPlanner.plans("decoding attention", task, outputs, cost, capability);
+    return FlashPlanner.plans(
+        "decoding attention",
+        task,
+        outputs,
+        cost,
+        capability,
+        candidates -> WarpgroupPlanner.offer(task, candidates, capability));
   }
 
   @Override

@@ -18,9 +18,10 @@ import java.util.List;
 
 /**
  * A matrix of 16-bit elements in shared memory as copies write it and {@code wgmma} reads it: rows
- * of 128 bytes, and panels of {@value #COLUMNS} columns that follow each other.
+ * of 128 bytes, and panels of {@value #COLUMNS} columns that follow each other. Panels of f32, with
+ * half as many columns, are only stored.
  *
- * @param element f16 or bf16
+ * @param element f16, bf16 or f32
  * @param rows a multiple of 8
  * @param columns zeros fill the rest of the last panel
  */
@@ -29,8 +30,12 @@ record Panels(Type element, int rows, int columns) {
   /** Columns of a panel. */
   static final int COLUMNS = 64;
 
+  private int columnsOfPanel() {
+    return SharedTile.ASYNC_ROW / element.bytes();
+  }
+
   int count() {
-    return Math.ceilDiv(columns, COLUMNS);
+    return Math.ceilDiv(columns, columnsOfPanel());
   }
 
   private int panelBytes() {
@@ -49,12 +54,28 @@ record Panels(Type element, int rows, int columns) {
    * @param matrices their number
    */
   TensorMap tensor(long ofMatrix, long ofRow, long matrices) {
+    return tensor(rows, ofMatrix, ofRow, matrices);
+  }
+
+  /**
+   * Returns the tensor whose matrices are copied, several rows at a time.
+   *
+   * @param ofCopy rows of a copy, a multiple of 8
+   * @param ofMatrix rows of each matrix
+   * @param ofRow elements of each row, a multiple of 8
+   * @param matrices their number
+   */
+  TensorMap tensor(int ofCopy, long ofMatrix, long ofRow, long matrices) {
     long bytes = ofRow * element.bytes();
     return new TensorMap(
-        element == Type.F16 ? Element.F16 : Element.BF16,
+        switch (element) {
+          case F16 -> Element.F16;
+          case BF16 -> Element.BF16;
+          default -> Element.F32;
+        },
         List.of(ofRow, ofMatrix, matrices),
         List.of(bytes, bytes * ofMatrix),
-        List.of(COLUMNS, rows, 1),
+        List.of(columnsOfPanel(), ofCopy, 1),
         Collections.nCopies(3, 1),
         SwizzleMode.BYTES_128,
         Fill.ZERO,
@@ -62,10 +83,10 @@ record Panels(Type element, int rows, int columns) {
   }
 
   /**
-   * Starts to copy rows of a matrix.
+   * Starts a copy of rows of a matrix.
    *
-   * @param to offset in shared memory
-   * @param full the mbarriers and the index of the one at which {@link #bytes} complete
+   * @param to offset of the first row in shared memory
+   * @param full the mbarriers and the index of the one at which the bytes of the copy complete
    * @param row the first, in the matrix
    */
   void load(

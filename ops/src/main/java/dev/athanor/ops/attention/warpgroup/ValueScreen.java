@@ -1,6 +1,5 @@
 package dev.athanor.ops.attention.warpgroup;
 
-import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mbarriers;
@@ -10,6 +9,7 @@ import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.attention.HalfPairs;
+import dev.athanor.ops.attention.RowCopy;
 import dev.athanor.ops.attention.Score.Range;
 import dev.athanor.ops.tile.persistent.StageRing;
 import java.util.ArrayList;
@@ -132,7 +132,7 @@ record ValueScreen(
    * them.
    *
    * @param seen the keys that each row of the thread sees
-   * @param all the values of the head, in global memory
+   * @param all the values, in global memory
    * @param dv elements of a value
    * @param from first key of the tile
    * @param to end of its keys
@@ -141,7 +141,7 @@ record ValueScreen(
       RegisterTile sums,
       Int stage,
       IntFunction<Range> seen,
-      GlobalPointer all,
+      RowCopy.Rows all,
       Int dv,
       Int from,
       Int to) {
@@ -153,7 +153,7 @@ record ValueScreen(
                 to,
                 1,
                 key -> {
-                  var value = all.row(key, dv);
+                  var value = all.at(key);
                   var sees = new ArrayList<Predicate>();
                   for (int row = 0; row < sums.rows(); row++) {
                     var range = seen.apply(row);

@@ -9,6 +9,8 @@ import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.TensorParameter;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.attention.Pages;
+import dev.athanor.ops.attention.RowCopy;
 import dev.athanor.ops.attention.Score;
 import dev.athanor.ops.attention.Score.Range;
 import dev.athanor.ops.tile.Stage;
@@ -31,15 +33,25 @@ final class WarpgroupBlock {
   final TensorParameter values;
   final TensorParameter out;
 
-  /** Absent if lse is not written. */
+  /** Absent if neither lse nor the sums of splits are written. */
   final Optional<GlobalPointer> lse;
 
   /** Absent if queries see all keys. */
-  final Optional<GlobalPointer> valuePointer;
+  private final Optional<GlobalPointer> valuePointer;
+
+  /** Absent unless the cache is paged. */
+  private final Optional<Pages> pages;
 
   final Int rows;
+
+  /** Rows of a head of keys and values in memory, unless the cache is paged. */
+  private final Int capacity;
+
+  /** The number of keys, at most the capacity. */
   final Int keyCount;
+
   final Int dv;
+  private final Int queries;
   final Score.Device score;
 
   final SharedTile shared;
@@ -48,10 +60,15 @@ final class WarpgroupBlock {
   final StageRing valueRing;
   final ValueScreen screen;
 
+  /** Index of the block's head among those of all batches and splits. */
+  final Int part;
+
   /** Index of the block's head among those of all batches. */
   final Int matrix;
 
-  final Int sharedMatrix;
+  /** Index of the head of keys and values among those of all batches. */
+  private final Int sharedMatrix;
+
   final Int firstRow;
 
   /** The first key of the block's first tile. */
@@ -69,15 +86,18 @@ final class WarpgroupBlock {
     keys = k.tensor("k");
     values = k.tensor("v");
     out = k.tensor("out");
-    lse = variant.logSumExp() ? Optional.of(k.pointer("lse", Type.F32)) : Optional.empty();
-    valuePointer = hides() ? Optional.of(k.input("values", type)) : Optional.empty();
+    lse =
+        variant.logSumExp() || variant.split()
+            ? Optional.of(k.pointer("lse", Type.F32))
+            : Optional.empty();
+    valuePointer = variant.hides() ? Optional.of(k.input("values", type)) : Optional.empty();
     rows = k.integer("rows");
-    keyCount = k.integer("keys");
+    capacity = k.integer("keys");
     var group = k.integer("group");
     dv = k.integer("dv");
     var matrices = k.integer("matrices");
     var section = k.integer("section");
-    score = variant.score().new Device(k, rows, keyCount);
+    queries = variant.packed() ? k.integer("queries") : rows;
 
     shared = k.dynamicShared(Stage.REPEAT);
     var cluster = new Cluster(k, 1);
@@ -107,31 +127,87 @@ final class WarpgroupBlock {
     var width = section.min(matrices.minus(firstMatrix));
     var within = k.block().minus(firstMatrix.times(down));
     var before = within.div(width);
-    matrix = firstMatrix.plus(within.minus(before.times(width)));
-    sharedMatrix = matrix.div(group);
+    part = firstMatrix.plus(within.minus(before.times(width)));
     firstRow = down.minus(before).plus(-1).times(tile.rows());
-    var all = score.tiles(visible(firstRow), last(firstRow, tile.rows()), tile.keys());
-    firstKey = all.start();
+    var splits = variant.split() ? k.integer("splits") : null;
+    var heads = splits == null ? matrices : matrices.div(splits);
+    var split = splits == null ? k.integer(0) : part.div(heads);
+    matrix = splits == null ? part : part.minus(split.times(heads));
+    sharedMatrix = matrix.div(group);
+    if (variant.cached()) {
+      var sharedHeads = k.integer("sharedHeads");
+      var batch = sharedMatrix.div(sharedHeads);
+      var length = k.input("lengths", Type.S32).load(batch).integer();
+      keyCount = length.max(k.integer(0)).min(capacity);
+      var head = sharedMatrix.minus(batch.times(sharedHeads));
+      pages = variant.paged() ? Optional.of(pages(batch, head, sharedHeads)) : Optional.empty();
+    } else {
+      keyCount = capacity;
+      pages = Optional.empty();
+    }
+    score = variant.score().new Device(k, queries, keyCount);
+
+    var all = score.tiles(first(firstRow), last(firstRow, tile.rows()), tile.keys());
     // a block without visible keys computes a tile that is hidden
-    tiles = all.to().minus(firstKey).max(k.integer(1)).plus(tile.keys() - 1).div(tile.keys());
+    var one = k.integer(1);
+    var count = all.to().minus(all.start()).max(one).plus(tile.keys() - 1).div(tile.keys());
+    if (splits == null) {
+      firstKey = all.start();
+      tiles = count;
+    } else {
+      var each = count.plus(splits).plus(-1).div(splits);
+      var begin = split.times(each);
+      firstKey = all.start().plus(begin.times(tile.keys()));
+      tiles = each.min(count.minus(begin)).max(one);
+    }
+  }
+
+  private Pages pages(Int batch, Int head, Int sharedHeads) {
+    return new Pages(
+        k.input("table", Type.S32),
+        batch,
+        head,
+        sharedHeads,
+        keyCount.plus(-1).max(k.integer(0)),
+        k.integer("maxBlocks"),
+        k.integer("blocks"),
+        k.integer("blockSize"));
   }
 
   private Mbarriers mbarriers(int first) {
     return new Mbarriers(k, shared.at(k.integer(variant.mbarriersAt() + first * Mbarriers.BYTES)));
   }
 
-  boolean hides() {
-    return variant.score().hides();
+  /** Returns where the copy of a key and those after it begins in keys and values. */
+  Pages.Place place(Int key) {
+    return pages.map(all -> all.place(key)).orElse(new Pages.Place(sharedMatrix, key));
   }
 
-  /** Returns the keys that a query sees. */
+  /** Returns the values in global memory; absent if queries see all keys. */
+  RowCopy.Rows valueRows() {
+    var pointer = valuePointer.orElseThrow();
+    return pages
+        .map(all -> all.rows(pointer, dv))
+        .orElseGet(
+            () -> RowCopy.Rows.of(pointer.matrix(sharedMatrix, capacity.wide().times(dv)), dv));
+  }
+
+  /** Returns the keys that the query of a row sees. */
   Range visible(Int row) {
-    return score.keysOf(score.position(row));
+    // unless causal, all rows of a cache are heads of the newest query
+    boolean newest = variant.cached() && !variant.score().causal();
+    var query = variant.packed() ? row.rem(queries) : row;
+    return score.keysOf(newest ? keyCount.plus(-1) : score.position(query));
   }
 
-  /** Returns the keys of the last of some queries. */
+  /** Returns the keys of the earliest query of some rows from one on. */
+  private Range first(Int row) {
+    return visible(variant.packed() ? k.integer(0) : row);
+  }
+
+  /** Returns the keys of the latest query of some rows; packed rows may have all queries. */
   private Range last(Int row, int count) {
-    return visible(row.plus(count).min(rows).plus(-1));
+    return visible(variant.packed() ? queries.plus(-1) : row.plus(count).min(rows).plus(-1));
   }
 
   /** Returns the first key of a tile. */
@@ -141,6 +217,6 @@ final class WarpgroupBlock {
 
   /** Returns whether one of some queries does not see a whole tile of keys. */
   Predicate ragged(Int row, int count, Int number) {
-    return score.ragged(visible(row), last(row, count), key(number), tile.keys());
+    return score.ragged(first(row), last(row, count), key(number), tile.keys());
   }
 }

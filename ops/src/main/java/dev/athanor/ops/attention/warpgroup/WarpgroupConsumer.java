@@ -74,7 +74,7 @@ final class WarpgroupConsumer {
     ownRow = block.firstRow.plus(group.times(WarpgroupTile.ROWS));
     scores = registers(tile.keys());
     sums = registers(variant.dv());
-    softmax = new Softmax(block.score, sums, block.hides());
+    softmax = new Softmax(block.score, sums, variant.hides());
     queries = k.variable(group.times(variant.bytesOfGroup()));
   }
 
@@ -99,11 +99,13 @@ final class WarpgroupConsumer {
 
   void attend() {
     block.queryFull.await(k.integer(0), k.integer(0));
-    k.when(group.eq(tile.groups() - 1), () -> pass(k.integer(0)));
+    if (tile.groups() > 1) {
+      k.when(group.eq(tile.groups() - 1), () -> pass(k.integer(0)));
+    }
     keyPosition.awaitFull();
-    await(group);
+    awaitTurn();
     multiplyKeys();
-    pass(next());
+    passTurn();
     k.awaitProducts(0);
     freeKeys();
     weigh(k.integer(0));
@@ -114,10 +116,10 @@ final class WarpgroupConsumer {
         block.tiles,
         1,
         number -> {
-          await(group);
+          awaitTurn();
           multiplyKeys();
           addValues(weights);
-          pass(next());
+          passTurn();
           k.awaitProducts(1);
           freeKeys();
           var shrink = weigh(number);
@@ -137,18 +139,27 @@ final class WarpgroupConsumer {
     store();
   }
 
-  private Int next() {
-    return k.integer(0).where(group.eq(tile.groups() - 1), group.plus(1));
-  }
-
   /** Waits for the turn to start products. */
-  private void await(Int turn) {
-    k.barrier(turn.plus(1 + tile.groups()), 2 * WarpRole.GROUP);
+  private void awaitTurn() {
+    if (tile.groups() > 1) {
+      k.barrier(turn(group), 2 * WarpRole.GROUP);
+    }
   }
 
-  /** Lets a warpgroup start products. */
-  private void pass(Int turn) {
-    k.arrive(turn.plus(1 + tile.groups()), 2 * WarpRole.GROUP);
+  /** Lets the next warpgroup start products. */
+  private void passTurn() {
+    if (tile.groups() > 1) {
+      pass(k.integer(0).where(group.eq(tile.groups() - 1), group.plus(1)));
+    }
+  }
+
+  private void pass(Int next) {
+    k.arrive(turn(next), 2 * WarpRole.GROUP);
+  }
+
+  /** Returns the barrier of a warpgroup's turn. */
+  private Int turn(Int of) {
+    return of.plus(1 + tile.groups());
   }
 
   /** Starts the product of the queries and a tile of keys, which replaces the scores. */
@@ -172,7 +183,7 @@ final class WarpgroupConsumer {
 
   /** Starts the product of weights and a tile of values. */
   private void addValues(List<MatrixFragment> weights) {
-    if (block.hides()) {
+    if (variant.hides()) {
       block.screen.await(valuePosition);
     } else {
       valuePosition.awaitFull();
@@ -202,16 +213,13 @@ final class WarpgroupConsumer {
 
   private void finishValues(Int number) {
     k.awaitProducts(0);
-    if (block.valuePointer.isPresent()) {
+    if (variant.hides()) {
       var first = block.key(number);
       block.screen.add(
           sums,
           valuePosition.stage(),
           this::visibleTo,
-          block
-              .valuePointer
-              .get()
-              .matrix(block.sharedMatrix, block.keyCount.wide().times(block.dv)),
+          block.valueRows(),
           block.dv,
           first,
           first.plus(tile.keys()).min(block.keyCount));
@@ -220,7 +228,7 @@ final class WarpgroupConsumer {
 
   private void freeValues() {
     var reader = thread;
-    if (block.hides()) {
+    if (variant.hides()) {
       // each warp has read the counts of the screen
       k.warpBarrier();
       reader = k.lane();
@@ -267,19 +275,25 @@ final class WarpgroupConsumer {
   private void store() {
     var ofRows = softmax.normalize(sums);
     block.lse.ifPresent(pointer -> {
-      var there = pointer.plus(block.rows.wide().times(block.matrix));
+      var first = block.rows.wide().times(block.part);
       for (int r = 0; r < sums.rows(); r++) {
         var row = ownRow.plus(sums.row(r));
-        there.storeWhere(
-            sums.isFirstOfRow().and(row.lt(block.rows)),
-            row,
-            softmax.log2SumExp(r, ofRows.get(r)).times(Math.log(2)));
+        var there = sums.isFirstOfRow().and(row.lt(block.rows));
+        var sum = ofRows.get(r);
+        if (variant.split()) {
+          pointer
+              .plus(first.times(2))
+              .storeWhere(there, row.times(2), List.of(softmax.greatest(r), sum));
+        } else {
+          var log = softmax.log2SumExp(r, sum).times(Math.log(2));
+          pointer.plus(first).storeWhere(there, row, log);
+        }
       }
     });
+    var out = variant.outType();
     var parts = block.shared.at(group.times(variant.bytesOfGroup()));
-    var store = new TileStore(k, parts, group, block.out, type, block.rows, block.dv);
-    store.store(
-        accumulators(sums), new Tile(block.matrix, ownRow, k.integer(0)), new Rounding(type));
+    var store = new TileStore(k, parts, group, block.out, out, block.rows, block.dv);
+    store.store(accumulators(sums), new Tile(block.part, ownRow, k.integer(0)), new Rounding(out));
     store.finish();
   }
 

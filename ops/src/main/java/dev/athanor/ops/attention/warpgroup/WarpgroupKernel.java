@@ -2,11 +2,13 @@ package dev.athanor.ops.attention.warpgroup;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.TensorParameter;
 import dev.athanor.engine.author.WarpRole;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.tile.persistent.StageRing;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /**
@@ -18,9 +20,12 @@ import java.util.stream.Stream;
  * another computes its softmax.
  *
  * <p>Parameters: the tensors {@code q, k, v, out}, then {@code [lse], [values], rows, keys, group,
- * dv, matrices, section, factor, cap, window}. Each of the {@code matrices}, the heads of all
- * batches, has {@code rows} queries; {@code group} consecutive ones share a head of k and v. Where
- * queries do not see all keys, {@code values} is the address of v.
+ * dv, matrices, section, [queries], [splits], [sharedHeads, lengths, [table, maxBlocks, blocks,
+ * blockSize]], factor, cap, window}. Each of the {@code matrices}, the heads of all batches and
+ * splits, has {@code rows} queries; {@code group} consecutive ones share a head of k and v. Packed
+ * rows are those of several heads with {@code queries} each. Where queries do not see all keys,
+ * {@code values} is the address of v. A kernel with splits writes f32 to {@code out} and pairs to
+ * {@code lse}, as the other kernels of attention do.
  *
  * <p>The one-dimensional grid enumerates sections of {@code section} heads; of a section, the last
  * tiles of queries of all heads come first.
@@ -52,11 +57,11 @@ final class WarpgroupKernel {
         k.thread().eq(0),
         () -> {
           block.queryFull.initialize(0, 1);
-          if (block.hides()) {
+          if (variant.hides()) {
             block.screen.initialize();
           }
           block.keyRing.initialize(tile.groups());
-          block.valueRing.initialize(tile.groups() * (block.hides() ? WARPS : 1));
+          block.valueRing.initialize(tile.groups() * (variant.hides() ? WARPS : 1));
           Stream.of(block.q, block.keys, block.values, block.out)
               .forEach(TensorParameter::prefetch);
         });
@@ -75,7 +80,7 @@ final class WarpgroupKernel {
   private void copy() {
     var isCopying = k.thread().lt(KernelBuilder.WARP);
     k.when(isCopying, () -> k.when(k.elect(), this::copyAll));
-    if (block.hides()) {
+    if (variant.hides()) {
       k.when(
           isCopying.not(),
           () ->
@@ -129,15 +134,25 @@ final class WarpgroupKernel {
       int offset,
       Int number) {
     position.awaitFree(panels.bytes());
-    panels.load(
-        tensor,
-        k,
-        block.shared,
-        position.stage().times(panels.bytes()).plus(offset),
-        ring.mbarriers(),
-        position.stage(),
-        block.key(number),
-        block.sharedMatrix);
+    var to = position.stage().times(panels.bytes()).plus(offset);
+    Consumer<Int> copy =
+        first -> {
+          var place = block.place(block.key(number).plus(first));
+          panels.load(
+              tensor,
+              k,
+              block.shared,
+              to.plus(first.times(SharedTile.ASYNC_ROW)),
+              ring.mbarriers(),
+              position.stage(),
+              place.row(),
+              place.matrix());
+        };
+    if (variant.keysOfCopy() == tile.keys()) {
+      copy.accept(k.integer(0));
+    } else {
+      k.loop(k.integer(0), k.integer(tile.keys()), variant.keysOfCopy(), copy);
+    }
     position.advance();
   }
 }

@@ -10,11 +10,16 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.attention.FlashTask;
 import dev.athanor.ops.attention.FlashVariant;
+import dev.athanor.ops.attention.FlashVariant.Store;
+import dev.athanor.ops.attention.Splits;
 import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
 import dev.athanor.ops.cost.Machine;
+import java.math.BigInteger;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 
 /**
  * Offers attention whose blocks copy with the tensor memory accelerator and multiply with {@code
@@ -27,6 +32,9 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
 
   /** Bytes to which rows are aligned. */
   private static final int ALIGNMENT = 16;
+
+  /** Rows after which the swizzle of shared memory repeats. */
+  private static final int ROWS_OF_COPY = 8;
 
   /**
    * Instructions per score: subtract, scale, exponentiate, compare, sum and half a conversion.
@@ -43,17 +51,35 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
   /** The share of the L2 cache for the keys and values of the heads that run side by side. */
   private static final double CACHED = 0.5;
 
-  /** Registers of a thread before roles divide them. */
-  private static final int REGISTERS = 168;
-
   /** Adds the candidates for a problem, or the reasons why there are none. */
   public static void offer(FlashTask task, Candidates candidates, Capability device) {
     if (task.dtype() == DType.F16 || task.dtype() == DType.BF16) {
-      new WarpgroupPlanner(task, Machine.of(device)).offer(candidates);
+      for (var tile : tiles(task)) {
+        new WarpgroupPlanner(task, Machine.of(device)).offer(tile, candidates);
+        if (cached(task) && task.packs(tile.rows())) {
+          new WarpgroupPlanner(task.withHeadsPacked(), Machine.of(device)).offer(tile, candidates);
+        }
+      }
     }
   }
 
-  /** Returns the tiles for a number of columns, padded to a multiple of 16. */
+  private static boolean cached(FlashTask task) {
+    return task.store() != Store.DENSE;
+  }
+
+  private static List<WarpgroupTile> tiles(FlashTask task) {
+    int columns = FlashVariant.padded(Math.max(task.d(), task.dv()));
+    var tiles = new ArrayList<>(tiles(columns));
+    if (cached(task)) {
+      // as many stages as fit, for few queries: the time to copy exceeds that to multiply
+      tiles.add(
+          new WarpgroupTile(
+              1, 64, columns <= 64 ? 8 : columns <= 128 ? 6 : columns <= 192 ? 4 : 3));
+    }
+    return tiles;
+  }
+
+  /** Returns the tiles of many queries for a number of columns, padded to a multiple of 16. */
   private static List<WarpgroupTile> tiles(int columns) {
     if (columns <= 64) {
       return List.of(new WarpgroupTile(2, 128, 4), new WarpgroupTile(3, 128, 4));
@@ -64,26 +90,51 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
     return List.of(columns <= 192 ? new WarpgroupTile(2, 112, 2) : new WarpgroupTile(2, 80, 2));
   }
 
-  private void offer(Candidates candidates) {
-    for (var tile : tiles(FlashVariant.padded(Math.max(task.d(), task.dv())))) {
-      var variant =
-          new WarpgroupVariant(
-              tile,
-              task.dtype(),
-              FlashVariant.padded(task.d()),
-              FlashVariant.padded(task.dv()),
-              task.score(),
-              task.logSumExp());
-      if (candidates.runs(Target.SM_90A, variant.name())) {
-        refusal(tile)
-            .ifPresentOrElse(
-                reason -> candidates.refuse(variant.name(), reason),
-                () -> offer(variant, candidates));
-      }
+  private void offer(WarpgroupTile tile, Candidates candidates) {
+    offer(Splits.none(task), tile, candidates);
+    if (cached(task)) {
+      Splits.cheapest(
+              task,
+              IntStream.rangeClosed(1, Splits.most(task, tile.keys())),
+              splits -> microseconds(splits, variant(splits, tile)))
+          .ifPresent(splits -> offer(splits, tile, candidates));
     }
   }
 
-  private Optional<String> refusal(WarpgroupTile tile) {
+  private WarpgroupVariant variant(Splits splits, WarpgroupTile tile) {
+    return new WarpgroupVariant(
+        tile,
+        task.dtype(),
+        FlashVariant.padded(task.d()),
+        FlashVariant.padded(task.dv()),
+        task.score(),
+        task.logSumExp() && !splits.several(),
+        task.store(),
+        keysOfCopy(tile),
+        task.positioned(),
+        splits.several());
+  }
+
+  /** Returns the keys of the largest part of a tile that no two blocks of a cache share. */
+  private int keysOfCopy(WarpgroupTile tile) {
+    return task.store() == Store.PAGED
+        ? BigInteger.valueOf(tile.keys())
+            .gcd(BigInteger.valueOf(task.pages().blockSize()))
+            .intValue()
+        : tile.keys();
+  }
+
+  private void offer(Splits splits, WarpgroupTile tile, Candidates candidates) {
+    var variant = variant(splits, tile);
+    if (candidates.runs(Target.SM_90A, variant.name())) {
+      refusal(splits, tile)
+          .ifPresentOrElse(
+              reason -> candidates.refuse(variant.name(), reason),
+              () -> offer(splits, variant, candidates));
+    }
+  }
+
+  private Optional<String> refusal(Splits splits, WarpgroupTile tile) {
     if (task.mask().isPresent()) {
       return Optional.of("it adds no mask to scores");
     }
@@ -99,11 +150,20 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
           "rows are aligned to %d bytes; the tensor memory accelerator requires %d"
               .formatted(aligned, ALIGNMENT));
     }
-    if (task.rows() <= tile.rows() / 2) {
+    if (keysOfCopy(tile) % ROWS_OF_COPY != 0) {
+      return Optional.of(
+          "copies multiples of %d keys; blocks have %d"
+              .formatted(ROWS_OF_COPY, task.pages().blockSize()));
+    }
+    if (tile.groups() > 2 && task.store() == Store.PAGED) {
+      return Optional.of("registers of the warpgroup that copies do not suffice for a block table");
+    }
+    if (tile.groups() > 1 && task.rows() <= tile.rows() / 2) {
       return Optional.of("smaller tiles waste less of each block");
     }
-    if (blocks(tile) > Integer.MAX_VALUE) {
-      return Optional.of("requires %d blocks; the limit is 2^31 - 1".formatted(blocks(tile)));
+    long blocks = blocks(splits, tile);
+    if (blocks > Integer.MAX_VALUE) {
+      return Optional.of("requires %d blocks; the limit is 2^31 - 1".formatted(blocks));
     }
     return Optional.empty();
   }
@@ -113,8 +173,8 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
     return (long) task.batch() * task.heads();
   }
 
-  private long blocks(WarpgroupTile tile) {
-    return Math.ceilDiv(task.rows(), tile.rows()) * matrices();
+  private long blocks(Splits splits, WarpgroupTile tile) {
+    return Math.ceilDiv(task.rows(), tile.rows()) * matrices() * splits.count();
   }
 
   /** Returns the bytes of the keys and values of a head. */
@@ -137,28 +197,35 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
     return task.score().causal() ? Math.max(task.group(), whole) : 1;
   }
 
-  private void offer(WarpgroupVariant variant, Candidates candidates) {
+  private void offer(Splits splits, WarpgroupVariant variant, Candidates candidates) {
     var tile = variant.tile();
-    int blocks = Math.toIntExact(blocks(tile));
+    int blocks = Math.toIntExact(blocks(splits, tile));
     int section = section();
-    double bytes = matrices() * (rowBytes() + keyBytes() / task.group());
+    var step =
+        new Step(
+            variant,
+            Dim3.of(blocks),
+            tile.threads(),
+            variant.sharedBytes(),
+            arguments(splits, variant, section));
     candidates.offer(
         variant.name(),
-        variant.order(),
-        machine.microseconds(blocks, work(variant), bytes),
-        "%d blocks of %d warpgroups, %d heads at a time"
-            .formatted(blocks, 1 + tile.groups(), section),
-        List.of(
-            new Step(
-                variant,
-                Dim3.of(blocks),
-                tile.threads(),
-                variant.sharedBytes(),
-                arguments(variant, section))),
-        0);
+        variant.order() + (splits.several() ? "_split" + splits.count() : ""),
+        microseconds(splits, variant),
+        "%d blocks of %d warpgroups, %d heads at a time%s"
+            .formatted(blocks, 1 + tile.groups(), section, splits.how()),
+        splits.steps(step),
+        splits.workspaceBytes());
   }
 
-  private BlockWork work(WarpgroupVariant variant) {
+  /** Returns the estimated time of attention and of combining its splits. */
+  private double microseconds(Splits splits, WarpgroupVariant variant) {
+    double bytes = matrices() * (rowBytes() + keyBytes() / task.group());
+    return machine.microseconds(blocks(splits, variant.tile()), work(splits, variant), bytes)
+        + splits.combining(machine);
+  }
+
+  private BlockWork work(Splits splits, WarpgroupVariant variant) {
     var tile = variant.tile();
     int depth = variant.d() + variant.dv();
     double scores = (double) tile.rows() * tile.keys();
@@ -173,14 +240,19 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
             tile.groups()
                 * ((double) tile.keys() * depth + WarpgroupTile.ROWS * variant.d())
                 * variant.dtype().bytes());
-    double tiles = tiles(tile);
+    double all = tiles(tile);
+    double tiles = splits.several() ? Math.ceil(all / splits.count()) : all;
     double tileBytes = (double) variant.keys().bytes() + variant.values().bytes();
-    double own = (double) tile.rows() * depth * variant.dtype().bytes();
+    double own =
+        (double) tile.rows()
+            * (variant.d() * variant.dtype().bytes() + variant.dv() * splits.elementBytes());
+    // the products of a single warpgroup wait for its softmax
+    double apart = tile.groups() == 1 ? 1 : APART;
     return new BlockWork(
         tile.threads(),
-        REGISTERS,
+        tile.registers(),
         variant.sharedBytes(),
-        tiles * Math.max(read, multiplied + APART * weighed),
+        tiles * Math.max(read, multiplied + apart * weighed),
         // the first keys, and the first and last softmax
         machine.latency() + 2 * weighed,
         tiles * tileBytes + own,
@@ -195,32 +267,49 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
     }
     // the last query of a block sees more keys than the average one, and half of the last tile
     // unless tiles end with blocks
-    double last = (task.visible() + tile.rows() / 2.0) / tile.keys();
+    double last = (task.visible() + Math.min(tile.rows(), task.queries()) / 2.0) / tile.keys();
     return Math.min(all, last + (tile.rows() % tile.keys() == 0 ? 0 : 0.5));
   }
 
-  private Arguments arguments(WarpgroupVariant variant, int section) {
-    int matrices = Math.toIntExact(matrices());
-    int shared = matrices / task.group();
+  private Arguments arguments(Splits splits, WarpgroupVariant variant, int section) {
+    int heads = Math.toIntExact(matrices());
+    int matrices = heads * splits.count();
     var arguments =
         task.score()
             .arguments(task.scale(), task.cap(), task.window())
-            .with("q", tensor(Slot.input("q"), variant.queries(), task.rows(), task.d(), matrices))
-            .with("k", tensor(Slot.input(task.k()), variant.keys(), task.keys(), task.d(), shared))
-            .with(
-                "v", tensor(Slot.input(task.v()), variant.values(), task.keys(), task.dv(), shared))
-            .with(
-                "out", tensor(Slot.output("out"), variant.out(), task.rows(), task.dv(), matrices))
+            .with("q", tensor(Slot.input("q"), variant.queries(), task.rows(), task.d(), heads))
+            .with("k", keys(task.k(), variant, variant.keys(), task.d()))
+            .with("v", keys(task.v(), variant, variant.values(), task.dv()))
+            .with("out", tensor(splits.out(), variant.out(), task.rows(), task.dv(), matrices))
             .with("rows", task.rows())
             .with("keys", task.keys())
             .with("group", task.group())
             .with("dv", task.dv())
             .with("matrices", matrices)
-            .with("section", section);
-    if (task.logSumExp()) {
-      arguments = arguments.outputs("lse");
+            .with("section", section)
+            .with(splits.arguments())
+            .with(task.cacheArguments());
+    if (cached(task)) {
+      arguments = arguments.with("sharedHeads", task.heads() / task.group());
     }
-    return task.score().hides() ? arguments.with("values", Slot.input(task.v())) : arguments;
+    if (variant.packed()) {
+      arguments = arguments.with("queries", task.queries());
+    }
+    return variant.hides() ? arguments.with("values", Slot.input(task.v())) : arguments;
+  }
+
+  /** Returns the tensor of keys or values, or of their blocks. */
+  private Slot keys(String name, WarpgroupVariant variant, Panels panels, int columns) {
+    var pages = task.pages();
+    boolean paged = variant.paged();
+    long heads = task.heads() / task.group();
+    return new Slot.Tensor(
+        Slot.input(name),
+        panels.tensor(
+            variant.keysOfCopy(),
+            paged ? pages.blockSize() : task.keys(),
+            columns,
+            heads * (paged ? pages.blocks() : task.batch())));
   }
 
   private static Slot tensor(Slot first, Panels panels, int rows, int columns, int matrices) {

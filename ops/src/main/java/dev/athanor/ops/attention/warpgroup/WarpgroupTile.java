@@ -5,7 +5,7 @@ import dev.athanor.engine.author.WarpRole;
 /**
  * The tiling of a block.
  *
- * @param groups warpgroups that multiply, of {@value #ROWS} queries each: 2 or 3
+ * @param groups warpgroups that multiply, of {@value #ROWS} queries each: 1 to 3
  * @param keys of a tile, a multiple of 16 up to 256
  * @param stages of keys, and of values, in shared memory
  */
@@ -24,14 +24,32 @@ record WarpgroupTile(int groups, int keys, int stages) {
     return (1 + groups) * WarpRole.GROUP;
   }
 
+  /** Returns the registers of a thread before roles divide them. */
+  int registers() {
+    return (copying() + groups * multiplying()) / (1 + groups);
+  }
+
+  /** Returns whether scores, weights and sums need most registers. */
+  private boolean isWide() {
+    return keys > 128;
+  }
+
   /** Returns the registers of a thread that copies. */
   int copying() {
-    return groups == 2 ? 56 : 32;
+    return switch (groups) {
+      case 1 -> 120;
+      case 2 -> isWide() ? 56 : 72;
+      default -> 32;
+    };
   }
 
   /** Returns the registers of a thread that multiplies. */
   int multiplying() {
-    return groups == 2 ? 224 : 160;
+    return switch (groups) {
+      case 1 -> 240;
+      case 2 -> isWide() ? 224 : 216;
+      default -> 160;
+    };
   }
 
   @Override

@@ -6,6 +6,7 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.attention.FlashVariant;
+import dev.athanor.ops.attention.FlashVariant.Store;
 import dev.athanor.ops.attention.Score;
 
 /**
@@ -15,9 +16,24 @@ import dev.athanor.ops.attention.Score;
  * @param d columns of q and k, padded to a multiple of 16
  * @param dv columns of v, padded to a multiple of 16
  * @param logSumExp whether lse is written
+ * @param store layout of keys and values
+ * @param keysOfCopy keys and values that are copied at once: those of a tile, or of its part that
+ *     is never divided between blocks of a paged cache
+ * @param packed whether rows are the queries of several consecutive heads and a mask needs the
+ *     position of a query within its head
+ * @param split whether a block processes only a part of the keys and writes to the workspace
  */
 record WarpgroupVariant(
-    WarpgroupTile tile, DType dtype, int d, int dv, Score score, boolean logSumExp)
+    WarpgroupTile tile,
+    DType dtype,
+    int d,
+    int dv,
+    Score score,
+    boolean logSumExp,
+    Store store,
+    int keysOfCopy,
+    boolean packed,
+    boolean split)
     implements Variant {
 
   /** Parts of the output that a warpgroup holds in shared memory until they are stored. */
@@ -25,6 +41,25 @@ record WarpgroupVariant(
 
   Type type() {
     return FlashVariant.type(dtype);
+  }
+
+  /** Returns whether keys and values are those of a cache, which lengths limit. */
+  boolean cached() {
+    return store != Store.DENSE;
+  }
+
+  boolean paged() {
+    return store == Store.PAGED;
+  }
+
+  /** Returns whether a query may not see all keys. */
+  boolean hides() {
+    return score.hides() || cached();
+  }
+
+  /** Returns the type of elements of the output. */
+  Type outType() {
+    return split ? Type.F32 : type();
   }
 
   /** Returns the queries of a warpgroup. */
@@ -42,7 +77,7 @@ record WarpgroupVariant(
 
   /** Returns the output of a warpgroup. */
   Panels out() {
-    return new Panels(type(), WarpgroupTile.ROWS, dv);
+    return new Panels(outType(), WarpgroupTile.ROWS, dv);
   }
 
   /** Returns the bytes of a warpgroup's queries, and later of parts of its output. */
@@ -85,8 +120,19 @@ record WarpgroupVariant(
   /** Returns a name such as {@code attention_f16_d128_groups_128x128x2_causal_lse}. */
   @Override
   public String name() {
-    return "%s_groups_%s%s%s"
-        .formatted(dtypeAndColumns(), tile, score.suffix(), logSumExp ? "_lse" : "");
+    return "%s_groups_%s%s%s%s%s%s"
+        .formatted(
+            dtypeAndColumns(),
+            tile,
+            score.suffix(),
+            logSumExp ? "_lse" : "",
+            switch (store) {
+              case DENSE -> "";
+              case CACHE -> "_cache";
+              case PAGED -> "_paged" + keysOfCopy;
+            },
+            packed ? "_packed" : "",
+            split ? "_split" : "");
   }
 
   /**

@@ -205,8 +205,8 @@ class AttentionDecodeTest {
 
   @Test
   void splitsLongCachesToFillTheDevice() {
-    assertThat(kernel(1, 8192)).isEqualTo("attention_f16_d128_tensor_16x64w16_cache_split");
-    assertThat(kernel(16, 4096)).isEqualTo("attention_f16_d128_tensor_16x64w16_cache_split");
+    assertThat(kernel(1, 8192)).isEqualTo("attention_f16_d128_groups_64x64x6_cache_split");
+    assertThat(kernel(16, 4096)).isEqualTo("attention_f16_d128_groups_64x64x6_cache");
     assertThat(kernel(256, 512)).isEqualTo("attention_f16_d128_tensor_16x64w16_cache");
   }
 
