@@ -122,20 +122,21 @@ public final class AttentionBackward implements SampledOp {
     var outputs = outputs(inputs, attributes);
     var p = AttentionProblem.of(inputs, attributes);
     var candidates = new Candidates("gradient of attention of " + p.dtype().text(), capability);
+    long rows = (long) p.batch() * p.heads() * p.queries();
+    double ofDelta = Machine.of(capability).streaming(2.0 * rows * p.dv() * p.dtype().bytes());
     for (var tile : tiles(Tile.Unit.of(p.dtype(), capability), p)) {
       var queries = variant(BackwardVariant.Of.QUERIES, tile, p);
       var keys = variant(BackwardVariant.Of.KEYS, tile, p);
       var name = keys.name();
       long blocks = blocks(p.queries(), tile) * p.batch() * p.heads();
       long keyBlocks = blocks(p.keys(), tile) * p.batch() * p.sharedHeads() * keys.parts();
-      long rows = (long) p.batch() * p.heads() * p.queries();
       if (Math.max(Math.max(blocks, keyBlocks), rows) > Integer.MAX_VALUE) {
         candidates.refuse(
             name, "requires %d blocks; the limit is 2^31 - 1".formatted(Math.max(blocks, rows)));
         continue;
       }
       double microseconds =
-          Machine.of(capability).streaming(2.0 * rows * p.dv() * p.dtype().bytes())
+          ofDelta
               + microseconds(p, queries, blocks, capability)
               + microseconds(p, keys, keyBlocks, capability);
       candidates.offer(
@@ -144,11 +145,13 @@ public final class AttentionBackward implements SampledOp {
           "%d blocks for dq and %d for dk and dv, of %d rows"
               .formatted(blocks, keyBlocks, tile.rows()),
           List.of(
-              delta(p, (int) rows),
+              delta(p, rows),
               step(p, queries, (int) blocks, "dq"),
               step(p, keys, (int) keyBlocks, "dk")),
           4 * rows);
     }
+    WarpgroupBackwardPlanner.offer(
+        p, delta(p, rows), ofDelta, 4 * rows, candidates, capability);
     double flops = 2 * p.pairs() * (3.0 * p.d() + 2.0 * p.dv());
     return candidates.plans(outputs, Plan.Cost.of(flops, inputs, outputs));
   }
@@ -202,16 +205,16 @@ public final class AttentionBackward implements SampledOp {
         p.score());
   }
 
-  private static Step delta(AttentionProblem p, int rows) {
+  private static Step delta(AttentionProblem p, long rows) {
     var variant = new DeltaVariant(p.dtype(), RowCopy.access((long) p.dv() * p.dtype().bytes()));
     return new Step(
         variant,
-        Dim3.of(Math.ceilDiv(rows, DeltaVariant.QUERIES)),
+        Dim3.of((int) Math.ceilDiv(rows, DeltaVariant.QUERIES)),
         DeltaVariant.THREADS,
         0,
         Arguments.ofInputs("grad", "out")
             .with("delta", new Slot.Workspace(0))
-            .with("queries", rows)
+            .with("queries", (int) rows)
             .with("dv", p.dv()));
   }
 

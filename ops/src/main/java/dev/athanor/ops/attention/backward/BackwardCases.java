@@ -63,7 +63,7 @@ final class BackwardCases {
    * Returns a case with out and lse of attention, computed in float64 and rounded as attention
    * rounds them.
    */
-  private static Case backward(Draw draw, AttentionSize size, DType dtype) {
+  static Case backward(Draw draw, AttentionSize size, DType dtype) {
     var inputs = new HashMap<>(size.draw(draw, dtype));
     inputs.put("grad", draw.normal(0, 1, size.of(dtype, size.heads(), size.sq(), size.dv())));
     var attributes = Attributes.of(new AttentionBackward().description(), size.given());

@@ -17,6 +17,8 @@ import dev.athanor.ops.attention.Score;
 import dev.athanor.ops.attention.Score.Range;
 import dev.athanor.ops.attention.Tile;
 import dev.athanor.ops.attention.backward.BackwardVariant.Of;
+import dev.athanor.ops.attention.backward.ScoreGradient.Queries;
+import dev.athanor.ops.attention.backward.ScoreGradient.Query;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiFunction;
@@ -132,17 +134,11 @@ final class BackwardKernel {
     return rows.wide().times(columns);
   }
 
-  /** The values of a query: lse in units of the base-2 logarithm, and delta. */
-  private record Query(Real lse, Real delta) {}
-
   private Query query(Int head, Int query) {
     var there = query.lt(queries);
     var offset = queries.wide().times(head);
     var sum = lse.plus(offset).loadWhere(there, query).widen();
-    // a query without visible keys has no gradient, so any finite value works
-    var finite = sum.constant(0).where(sum.eq(Double.NEGATIVE_INFINITY), sum);
-    return new Query(
-        finite.times(Score.LOG2_E), delta.plus(offset).loadWhere(there, query).widen());
+    return new Query(Query.log2(sum), delta.plus(offset).loadWhere(there, query).widen());
   }
 
   private void writeQueries() {
@@ -365,11 +361,6 @@ final class BackwardKernel {
     k.barrier();
   }
 
-  /** Returns the query of an element, by row and column of the thread's part. */
-  private interface Queries {
-    Query of(int row, int column);
-  }
-
   /** Computes the probabilities and the gradients of the scores without a mask. */
   private void multiply(
       Engine.Left left,
@@ -381,15 +372,7 @@ final class BackwardKernel {
     engine.dot(weights, left, stage.first);
     score.cap(weights);
     engine.dot(slopes, leftV, stage.second);
-    slopes.map((r, c, slope) -> {
-      var of = query.of(r, c);
-      var s = weights.get(r, c);
-      var p = score.probability(s, of.lse);
-      var ds = p.times(slope.minus(of.delta));
-      var scaled = variant.score().softcap() ? ds.times(score.slope(s)) : ds;
-      s.set(p);
-      return scaled;
-    });
+    new ScoreGradient(score, variant.score().softcap()).multiply(weights, slopes, query);
   }
 
   /** A product to accumulate. */

@@ -25,7 +25,7 @@ import java.util.List;
  * @param rows a multiple of 8
  * @param columns zeros fill the rest of the last panel
  */
-record Panels(Type element, int rows, int columns) {
+public record Panels(Type element, int rows, int columns) {
 
   /** Columns of a panel. */
   static final int COLUMNS = 64;
@@ -34,7 +34,7 @@ record Panels(Type element, int rows, int columns) {
     return SharedTile.ASYNC_ROW / element.bytes();
   }
 
-  int count() {
+  public int count() {
     return Math.ceilDiv(columns, columnsOfPanel());
   }
 
@@ -42,7 +42,7 @@ record Panels(Type element, int rows, int columns) {
     return rows * SharedTile.ASYNC_ROW;
   }
 
-  int bytes() {
+  public int bytes() {
     return count() * panelBytes();
   }
 
@@ -53,7 +53,7 @@ record Panels(Type element, int rows, int columns) {
    * @param ofRow elements of each row, a multiple of 8
    * @param matrices their number
    */
-  TensorMap tensor(long ofMatrix, long ofRow, long matrices) {
+  public TensorMap tensor(long ofMatrix, long ofRow, long matrices) {
     return tensor(rows, ofMatrix, ofRow, matrices);
   }
 
@@ -89,7 +89,7 @@ record Panels(Type element, int rows, int columns) {
    * @param full the mbarriers and the index of the one at which the bytes of the copy complete
    * @param row the first, in the matrix
    */
-  void load(
+  public void load(
       TensorParameter tensor,
       KernelBuilder k,
       SharedTile shared,
@@ -108,14 +108,14 @@ record Panels(Type element, int rows, int columns) {
   }
 
   /** A factor of {@code wgmma}: its descriptor, and how it changes along K. */
-  record Factor(KernelBuilder k, Panels panels, Wide first, boolean kIsRow) {
+  public record Factor(KernelBuilder k, Panels panels, Wide first, boolean kIsRow) {
 
     /**
      * Returns the descriptor for a step.
      *
      * @param from first index along K, a multiple of 16
      */
-    Wide at(int from) {
+    public Wide at(int from) {
       int bytes =
           kIsRow
               ? from * SharedTile.ASYNC_ROW
@@ -130,7 +130,7 @@ record Panels(Type element, int rows, int columns) {
    * @param offset in shared memory
    * @param kIsRow whether K is the row index
    */
-  Factor factor(KernelBuilder k, SharedTile shared, Int offset, boolean kIsRow) {
+  public Factor factor(KernelBuilder k, SharedTile shared, Int offset, boolean kIsRow) {
     var tile = shared.at(offset, element, rows, COLUMNS);
     return new Factor(k, this, tile.descriptor(kIsRow && count() > 1 ? panelBytes() : 0), kIsRow);
   }

@@ -28,7 +28,7 @@ import java.util.function.IntFunction;
  * @param screened mbarriers of the stages
  * @param counts a row for each stage: the numbers of infinities and NaNs that each warp found
  */
-record ValueScreen(
+public record ValueScreen(
     KernelBuilder k,
     Type type,
     StageRing ring,
@@ -39,12 +39,12 @@ record ValueScreen(
     SharedTile counts) {
 
   /** Warps that screen: those of the copying warpgroup except the first, which copies. */
-  static final int WARPS = 3;
+  public static final int WARPS = 3;
 
   private static final int CHUNK = 16;
   private static final int WORDS = CHUNK / Integer.BYTES;
 
-  void initialize() {
+  public void initialize() {
     for (int stage = 0; stage < stages; stage++) {
       screened.initialize(stage, WARPS);
     }
@@ -57,6 +57,15 @@ record ValueScreen(
    * @param ragged returns whether a query does not see a whole tile
    */
   void screen(Int tiles, Function<Int, Predicate> ragged) {
+    search(tiles, ragged, true);
+  }
+
+  /** Counts like {@link #screen}, and leaves it to the readers to {@link #replace}. */
+  public void find(Int tiles, Function<Int, Predicate> ragged) {
+    search(tiles, ragged, false);
+  }
+
+  private void search(Int tiles, Function<Int, Predicate> ragged, boolean replaces) {
     var position = ring.ofReader();
     var isFirst = k.lane().eq(0);
     k.loop(
@@ -66,10 +75,21 @@ record ValueScreen(
         number -> {
           position.awaitFull();
           var found = k.variable(k.integer(0));
-          k.when(ragged.apply(number), () -> found.set(screen(position.stage())));
+          k.when(
+              ragged.apply(number),
+              () ->
+                  found.set(
+                      anyLane(
+                          search(
+                              position.stage(),
+                              k.thread().minus(k.integer(KernelBuilder.WARP)),
+                              WARPS * KernelBuilder.WARP,
+                              replaces))));
           counts.storeWhere(isFirst, position.stage(), warp(), found.value());
-          // reads of wgmma see the zeros after the arrival
-          k.fenceAsyncProxy();
+          if (replaces) {
+            // reads of wgmma see the zeros after the arrival
+            k.fenceAsyncProxy();
+          }
           k.warpBarrier();
           screened.arriveWhere(isFirst, position.stage());
           position.advance();
@@ -80,14 +100,29 @@ record ValueScreen(
     return k.warp().minus(k.integer(1));
   }
 
-  /** Replaces infinities and NaNs by 0; returns whether there are any in the warp's share. */
-  private Int screen(Int stage) {
+  /**
+   * Replaces the infinities and NaNs of a stage by 0 in the readers, all of which call this between
+   * two barriers.
+   *
+   * @param thread index among the threads of all readers
+   */
+  public void replace(Int stage, Int thread, int threads) {
+    search(stage, thread, threads, true);
+    k.fenceAsyncProxy();
+  }
+
+  /**
+   * Returns whether there are infinities or NaNs in a thread's share of a stage.
+   *
+   * @param replaces whether to replace them by 0
+   */
+  private Int search(Int stage, Int thread, int threads, boolean replaces) {
     var chunks = values.at(stage.times(stageBytes), Type.B32, stageBytes / CHUNK, WORDS, WORDS);
     var found = k.variable(k.integer(0));
     k.loop(
-        k.thread().minus(k.integer(KernelBuilder.WARP)),
+        thread,
         k.integer(stageBytes / CHUNK),
-        WARPS * KernelBuilder.WARP,
+        threads,
         chunk -> {
           var pairs = new ArrayList<Int>();
           var flags = new ArrayList<Int>();
@@ -99,13 +134,17 @@ record ValueScreen(
           k.when(
               any.ne(k.integer(0)),
               () -> {
-                for (int i = 0; i < WORDS; i++) {
+                for (int i = 0; replaces && i < WORDS; i++) {
                   var finite = HalfPairs.finite(k, pairs.get(i), flags.get(i));
                   chunks.store(chunk, k.integer(i), finite.value().as(Type.B32));
                 }
                 found.set(k.integer(1));
               });
         });
+    return found;
+  }
+
+  private static Int anyLane(Int found) {
     Int all = found;
     for (int distance = KernelBuilder.WARP / 2; distance > 0; distance /= 2) {
       all = all.or(all.value().fromLaneXor(distance).integer());
@@ -114,12 +153,12 @@ record ValueScreen(
   }
 
   /** Waits until the tile of a reader's position is screened. */
-  void await(StageRing.Position position) {
+  public void await(StageRing.Position position) {
     position.await(screened);
   }
 
   /** Returns whether a stage had infinities or NaNs. */
-  private Predicate found(Int stage) {
+  public Predicate found(Int stage) {
     Int all = k.integer(0);
     for (int warp = 0; warp < WARPS; warp++) {
       all = counts.load(stage, k.integer(warp)).integer().or(all);
@@ -137,7 +176,7 @@ record ValueScreen(
    * @param from first key of the tile
    * @param to end of its keys
    */
-  void add(
+  public void add(
       RegisterTile sums,
       Int stage,
       IntFunction<Range> seen,

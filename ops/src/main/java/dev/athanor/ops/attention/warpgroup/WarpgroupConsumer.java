@@ -2,28 +2,21 @@ package dev.athanor.ops.attention.warpgroup;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
-import dev.athanor.engine.author.LaneCoordinates;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.RegisterTile;
-import dev.athanor.engine.author.RegisterTile.Layout;
 import dev.athanor.engine.author.RowVector;
-import dev.athanor.engine.author.Value;
 import dev.athanor.engine.author.WarpRole;
-import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.attention.Score.Range;
 import dev.athanor.ops.attention.Softmax;
-import dev.athanor.ops.tile.EpilogueFunction;
 import dev.athanor.ops.tile.TileScheduler.Tile;
 import dev.athanor.ops.tile.persistent.StageRing;
 import dev.athanor.ops.tile.persistent.TileStore;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 
 /**
  * Emits a warpgroup that multiplies: the attention of {@value WarpgroupTile#ROWS} queries, in the
@@ -31,13 +24,12 @@ import java.util.stream.Stream;
  */
 final class WarpgroupConsumer {
 
-  private static final int LANES = 4;
-
   private final KernelBuilder k;
   private final WarpgroupVariant variant;
   private final WarpgroupTile tile;
   private final WarpgroupBlock block;
   private final Type type;
+  private final WarpgroupRegisters registers;
   private final Mma mma;
   private final Int group;
 
@@ -67,34 +59,16 @@ final class WarpgroupConsumer {
     variant = block.variant;
     tile = block.tile;
     type = block.type;
-    mma = type == Type.F16 ? Mma.F16 : Mma.BF16;
+    registers = new WarpgroupRegisters(k, type);
+    mma = registers.mma();
     thread = k.thread().rem(WarpRole.GROUP);
     keyPosition = block.keyRing.ofReader();
     valuePosition = block.valueRing.ofReader();
     ownRow = block.firstRow.plus(group.times(WarpgroupTile.ROWS));
-    scores = registers(tile.keys());
-    sums = registers(variant.dv());
+    scores = registers.zeros(tile.keys());
+    sums = registers.zeros(variant.dv());
     softmax = new Softmax(block.score, sums, variant.hides());
     queries = k.variable(group.times(variant.bytesOfGroup()));
-  }
-
-  /** Returns zeros in the layout of accumulators. */
-  private RegisterTile registers(int columns) {
-    var places =
-        IntStream.range(0, columns / 8).boxed().flatMap(i -> Stream.of(8 * i, 8 * i + 1)).toList();
-    var at = new LaneCoordinates(Fragments.D_64X8, thread);
-    return new RegisterTile(k, new Layout(at.row(), List.of(0, 8), at.column(), places, LANES));
-  }
-
-  /** Returns the accumulators of a product. */
-  private static List<MatrixFragment> accumulators(RegisterTile registers) {
-    return IntStream.range(0, registers.columns() / 2)
-        .mapToObj(i ->
-            new MatrixFragment(
-                Stream.of(registers.get(0, 2 * i, 2), registers.get(1, 2 * i, 2))
-                    .<Value>flatMap(List::stream)
-                    .toList()))
-        .toList();
   }
 
   void attend() {
@@ -110,7 +84,7 @@ final class WarpgroupConsumer {
     freeKeys();
     weigh(k.integer(0));
     awaitKeysAfter(k.integer(0));
-    var weights = weights().stream().map(k::variable).toList();
+    var weights = registers.factors(scores).stream().map(k::variable).toList();
     k.loop(
         k.integer(1),
         block.tiles,
@@ -128,7 +102,7 @@ final class WarpgroupConsumer {
           awaitKeysAfter(number);
           finishValues(number.minus(k.integer(1)));
           freeValues();
-          var rounded = weights();
+          var rounded = registers.factors(scores);
           for (int i = 0; i < weights.size(); i++) {
             weights.get(i).set(rounded.get(i));
           }
@@ -172,7 +146,7 @@ final class WarpgroupConsumer {
     k.fenceProducts();
     for (int step = 0; step < variant.d(); step += mma.k()) {
       k.multiplyAsync(
-          mma, left.at(step), right.at(step), true, true, accumulators(scores), step > 0);
+          mma, left.at(step), right.at(step), true, true, WarpgroupRegisters.accumulators(scores), step > 0);
     }
     k.commitProducts();
   }
@@ -196,7 +170,7 @@ final class WarpgroupConsumer {
     // orders the weights before the product; the assembler looks for it after the last branch
     k.fenceProducts();
     for (int i = 0; i < weights.size(); i++) {
-      k.multiplyAsync(mma, weights.get(i), right.at(i * mma.k()), false, accumulators(sums));
+      k.multiplyAsync(mma, weights.get(i), right.at(i * mma.k()), false, WarpgroupRegisters.accumulators(sums));
     }
     k.commitProducts();
   }
@@ -254,24 +228,6 @@ final class WarpgroupConsumer {
     return softmax.add(scores);
   }
 
-  /** Returns the weights as left factors, rounded: a thread has the same elements of both. */
-  private List<MatrixFragment> weights() {
-    var fragments = new ArrayList<MatrixFragment>();
-    for (int i = 0; i < scores.columns(); i += 4) {
-      fragments.add(MatrixFragment.of(pair(0, i), pair(1, i), pair(0, i + 2), pair(1, i + 2)));
-    }
-    return fragments;
-  }
-
-  private Value pair(int row, int column) {
-    // the first operand becomes the upper half
-    return k.compute(
-        Type.B32,
-        "cvt.rn." + type.word() + "x2.f32",
-        scores.get(row, column + 1),
-        scores.get(row, column));
-  }
-
   private void store() {
     var ofRows = softmax.normalize(sums);
     block.lse.ifPresent(pointer -> {
@@ -293,26 +249,10 @@ final class WarpgroupConsumer {
     var out = variant.outType();
     var parts = block.shared.at(group.times(variant.bytesOfGroup()));
     var store = new TileStore(k, parts, group, block.out, out, block.rows, block.dv);
-    store.store(accumulators(sums), new Tile(block.part, ownRow, k.integer(0)), new Rounding(out));
+    store.store(
+        WarpgroupRegisters.accumulators(sums),
+        new Tile(block.part, ownRow, k.integer(0)),
+        new WarpgroupRegisters.Rounding(out));
     store.finish();
-  }
-
-  /** Rounds sums to a type. */
-  private record Rounding(Type type) implements EpilogueFunction<Type> {
-
-    @Override
-    public Type row(Int row, Int m) {
-      return type;
-    }
-
-    @Override
-    public Type column(Int column, Int n) {
-      return type;
-    }
-
-    @Override
-    public Value finish(Value sum, Type row, Type column) {
-      return ((Real) sum).to(type);
-    }
   }
 }

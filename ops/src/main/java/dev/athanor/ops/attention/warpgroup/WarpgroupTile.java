@@ -9,18 +9,18 @@ import dev.athanor.engine.author.WarpRole;
  * @param keys of a tile, a multiple of 16 up to 256
  * @param stages of keys, and of values, in shared memory
  */
-record WarpgroupTile(int groups, int keys, int stages) {
+public record WarpgroupTile(int groups, int keys, int stages) {
 
   /** Queries of a warpgroup, the rows that an instruction multiplies. */
-  static final int ROWS = 64;
+  public static final int ROWS = 64;
 
   /** Returns the queries of a block. */
-  int rows() {
+  public int rows() {
     return groups * ROWS;
   }
 
   /** Returns the threads of a block: a warpgroup copies. */
-  int threads() {
+  public int threads() {
     return (1 + groups) * WarpRole.GROUP;
   }
 
@@ -35,7 +35,7 @@ record WarpgroupTile(int groups, int keys, int stages) {
   }
 
   /** Returns the registers of a thread that copies. */
-  int copying() {
+  public int copying() {
     return switch (groups) {
       case 1 -> 120;
       case 2 -> isWide() ? 56 : 72;
@@ -44,7 +44,7 @@ record WarpgroupTile(int groups, int keys, int stages) {
   }
 
   /** Returns the registers of a thread that multiplies. */
-  int multiplying() {
+  public int multiplying() {
     return switch (groups) {
       case 1 -> 240;
       case 2 -> isWide() ? 224 : 216;

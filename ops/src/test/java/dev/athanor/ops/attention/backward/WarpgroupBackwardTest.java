@@ -1,0 +1,225 @@
+package dev.athanor.ops.attention.backward;
+
+import static dev.athanor.engine.analysis.sass.InstructionClass.HGMMA;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.analysis.Ptxas;
+import dev.athanor.engine.analysis.sass.MachineCode;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.options.Schedule;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Op.Case;
+import dev.athanor.ops.Runner;
+import dev.athanor.ops.SanitizedTrial;
+import dev.athanor.ops.Tensors;
+import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.attention.AttentionReference;
+import dev.athanor.ops.attention.AttentionSize;
+import dev.athanor.ops.run.HostRun;
+import dev.athanor.testing.Programs;
+import dev.athanor.testing.TestTier;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Gradients of attention by blocks whose warpgroups have roles. */
+class WarpgroupBackwardTest {
+
+  private static final AttentionBackward BACKWARD = new AttentionBackward();
+  private static final Map<String, ?> PLAIN = Map.of();
+  private static final Map<String, ?> CAUSAL = Map.of("causal", true);
+
+  private static Case of(DType dtype, AttentionSize size) {
+    return BackwardCases.backward(new Draw(new Random(TestTier.seed())), size, dtype);
+  }
+
+  /** Returns the plan for warpgroups. */
+  private static LaunchPlan plan(Map<String, HostTensor> inputs, Attributes attributes) {
+    return BACKWARD
+        .plans(HostTensor.types(inputs), attributes, TestDevices.SMALL)
+        .stream()
+        .map(LaunchPlan.class::cast)
+        .filter(plan -> plan.kernel().contains("_groups_"))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  private static LaunchPlan plan(Case each) {
+    return plan(each.inputs(), each.attributes());
+  }
+
+  private static void verify(DType dtype, AttentionSize size, EmulatorOptions options) {
+    var each = of(dtype, size);
+    var exact = BACKWARD.reference(each.inputs(), each.attributes());
+    try (var device = new EmulatedDevice(options)) {
+      HostRun.of(device, new KernelCache(device), plan(each), each.inputs())
+          .outputs()
+          .forEach((name, gradient) -> {
+            var tolerance = each.tolerance(name);
+            assertThat(
+                    tolerance.error(gradient.toDoubles(), AttentionReference.get(exact, name)))
+                .as("%s of %s", name, size)
+                .isLessThanOrEqualTo(tolerance.limit());
+          });
+    }
+  }
+
+  @Test
+  void matchesTheReference() {
+    verify(DType.F16, AttentionSize.oneHead(200, 300, 64, 64, CAUSAL), SanitizedTrial.OPTIONS);
+    verify(
+        DType.BF16,
+        new AttentionSize(1, 4, 2, 130, 140, 128, 128, PLAIN),
+        SanitizedTrial.OPTIONS);
+  }
+
+  /** Ragged tiles, head sizes between panels, masks, and rows without columns. */
+  private static List<AttentionSize> awkwardSizes() {
+    return List.of(
+        AttentionSize.oneHead(97, 97, 8, 8, PLAIN),
+        AttentionSize.oneHead(97, 103, 16, 128, PLAIN),
+        new AttentionSize(2, 6, 2, 129, 257, 96, 40, CAUSAL),
+        AttentionSize.oneHead(200, 500, 64, 64, Map.of("causal", true, "window", 70)),
+        AttentionSize.oneHead(300, 299, 72, 72, Map.of("window", 33)),
+        AttentionSize.oneHead(
+            300, 100, 64, 64, Map.of("alignment", "top-left", "causal", true, "window", 9)),
+        AttentionSize.oneHead(100, 400, 128, 128, Map.of("alignment", "top-left", "causal", true)),
+        AttentionSize.oneHead(300, 100, 128, 64, CAUSAL),
+        AttentionSize.oneHead(130, 170, 64, 128, Map.of("scale", 0.3)));
+  }
+
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @MethodSource("awkwardSizes")
+  void awkwardShapesMatchTheReference(AttentionSize size) {
+    verify(DType.F16, size, SanitizedTrial.OPTIONS);
+    verify(DType.BF16, size, SanitizedTrial.OPTIONS);
+  }
+
+  @Test
+  @Tag(TestTier.THOROUGH_TAG)
+  void manyRowsMatchTheReference() {
+    verify(DType.F16, AttentionSize.oneHead(100, 4099, 32, 32, CAUSAL), SanitizedTrial.OPTIONS);
+    verify(DType.F16, AttentionSize.oneHead(4099, 100, 32, 32, PLAIN), SanitizedTrial.OPTIONS);
+  }
+
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @EnumSource
+  void allTimingsAndSchedulesMatchTheReference(AsyncTiming timing) {
+    for (var schedule : Schedule.values()) {
+      var options =
+          SanitizedTrial.OPTIONS
+              .withAsyncTiming(timing)
+              .withSchedule(schedule)
+              .withSeed(TestTier.seed());
+      verify(DType.F16, new AttentionSize(1, 2, 1, 210, 330, 64, 64, CAUSAL), options);
+    }
+  }
+
+  /**
+   * Hidden NaNs and infinities change no bit; gradients that depend on them are those of other
+   * kernels: NaN, infinite or finite.
+   */
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @CsvSource({
+    "F16, 64, 200, 200, 0, 100, NaN",
+    "F16, 64, 200, 230, 70, 130, Infinity",
+    "BF16, 128, 150, 190, 0, 30, -Infinity"
+  })
+  void hiddenRowsHaveNoInfluence(
+      DType dtype, int d, int sq, int sk, int window, int hole, double special) {
+    Map<String, ?> given = Map.of("causal", true, "window", window);
+    var each = of(dtype, AttentionSize.oneHead(sq, sk, d, d, given));
+    var plan = plan(each);
+    var baseline = Runner.run(plan, each.inputs());
+    var ofKey = Runner.run(plan, with(each.inputs(), List.of("k", "v"), hole, d, special));
+    var ofQuery = Runner.run(plan, with(each.inputs(), List.of("q", "grad"), hole, d, special));
+    for (int i = 0; i < sq; i++) {
+      if (!sees(i, hole, sq, sk, window)) {
+        assertRowsEqual(baseline, ofKey, "dq", i, d);
+      } else {
+        assertThat(Tensors.get(ofKey, "dq").get((long) i * d)).isNaN();
+      }
+    }
+    for (int j = 0; j < sk; j++) {
+      if (!sees(hole, j, sq, sk, window)) {
+        assertRowsEqual(baseline, ofQuery, "dk", j, d);
+        assertRowsEqual(baseline, ofQuery, "dv", j, d);
+      } else {
+        assertThat(Tensors.get(ofQuery, "dk").get((long) j * d)).isNaN();
+        assertThat(Tensors.get(ofQuery, "dv").get((long) j * d)).isNaN();
+      }
+    }
+  }
+
+  private static boolean sees(int query, int key, int sq, int sk, int window) {
+    int position = query + sk - sq;
+    return key <= position && (window == 0 || key > position - window);
+  }
+
+  private static Map<String, HostTensor> with(
+      Map<String, HostTensor> inputs, List<String> names, int row, int d, double special) {
+    var changed = new HashMap<>(inputs);
+    for (var name : names) {
+      var tensor = Tensors.copy(Tensors.get(inputs, name));
+      for (int c = 0; c < d; c++) {
+        tensor.type().dtype().write(tensor.data(), (long) row * d + c, special);
+      }
+      changed.put(name, tensor);
+    }
+    return changed;
+  }
+
+  private static void assertRowsEqual(
+      Map<String, HostTensor> expected,
+      Map<String, HostTensor> outputs,
+      String name,
+      int row,
+      int d) {
+    for (int c = 0; c < d; c++) {
+      assertThat(Tensors.get(outputs, name).get((long) row * d + c))
+          .as("%s[%d, %d]", name, row, c)
+          .isEqualTo(Tensors.get(expected, name).get((long) row * d + c));
+    }
+  }
+
+  /** The assembler neither serializes products nor spills. */
+  @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
+  @ValueSource(ints = {8, 64, 96, 128})
+  void assemblesWithoutAdvisories(int d) {
+    var assembler = Programs.require(Ptxas.find(), "ptxas", "install a CUDA toolkit");
+    for (var given : List.of(PLAIN, CAUSAL, Map.of("causal", true, "window", 99))) {
+      for (var step : plan(of(DType.BF16, AttentionSize.oneHead(200, 200, d, d, given))).steps()) {
+        if (step.variant() instanceof WarpgroupBackwardVariant variant) {
+          var machine =
+              MachineCode.of(assembler, Module.of(variant.build()).toString(), Target.SM_90A);
+          assertThat(machine.warnings()).as(variant.name()).isEmpty();
+          int products = (variant.isOfQueries() ? 1 : 2) * variant.width() / 16;
+          assertThat(machine.of(variant.name()).instructions().of(HGMMA))
+              .as(variant.name())
+              .isEqualTo((variant.d() + variant.dv()) / 16 + products);
+        }
+      }
+    }
+  }
+}
