@@ -150,8 +150,7 @@ public final class AttentionBackward implements SampledOp {
               step(p, keys, (int) keyBlocks, "dk")),
           4 * rows);
     }
-    WarpgroupBackwardPlanner.offer(
-        p, delta(p, rows), ofDelta, 4 * rows, candidates, capability);
+    WarpgroupBackwardPlanner.offer(p, delta(p, rows), ofDelta, 4 * rows, candidates, capability);
     double flops = 2 * p.pairs() * (3.0 * p.d() + 2.0 * p.dv());
     return candidates.plans(outputs, Plan.Cost.of(flops, inputs, outputs));
   }

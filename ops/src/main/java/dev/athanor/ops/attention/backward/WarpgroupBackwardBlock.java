@@ -185,8 +185,7 @@ final class WarpgroupBackwardBlock {
     if (variant.isOfQueries()) {
       overTiles(matrix.div(group), body);
     } else {
-      k.loop(
-          k.integer(0), group, 1, member -> overTiles(matrix.times(group).plus(member), body));
+      k.loop(k.integer(0), group, 1, member -> overTiles(matrix.times(group).plus(member), body));
     }
   }
 

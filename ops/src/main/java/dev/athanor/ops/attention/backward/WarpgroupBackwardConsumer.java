@@ -95,7 +95,8 @@ final class WarpgroupBackwardConsumer {
       free();
     });
     store(sums, block.gradients.getFirst(), block.d, Optional.of(block.scale));
-    secondSums.ifPresent(each -> store(each, block.gradients.getLast(), block.dv, Optional.empty()));
+    secondSums.ifPresent(
+        each -> store(each, block.gradients.getLast(), block.dv, Optional.empty()));
   }
 
   /** Returns the queries of the thread's rows; none if rows are keys. */
@@ -184,8 +185,7 @@ final class WarpgroupBackwardConsumer {
           block.screen.found(position.stage()),
           () -> {
             k.barrier(barrier, threads);
-            block.screen.replace(
-                position.stage(), k.thread().minus(k.integer(WarpRole.GROUP)), threads);
+            block.screen.replace(position.stage(), WarpRole.GROUP, threads);
             k.barrier(barrier, threads);
           });
     }
@@ -249,8 +249,7 @@ final class WarpgroupBackwardConsumer {
   private void store(RegisterTile gradient, TensorParameter to, Int width, Optional<Real> factor) {
     factor.ifPresent(by -> gradient.map(sum -> sum.times(by)));
     var store =
-        new TileStore(
-            k, block.shared.at(rows), group, to, variant.type(), block.rowCount, width);
+        new TileStore(k, block.shared.at(rows), group, to, variant.type(), block.rowCount, width);
     store.store(
         WarpgroupRegisters.accumulators(gradient),
         new Tile(block.matrix, ownRow, k.integer(0)),

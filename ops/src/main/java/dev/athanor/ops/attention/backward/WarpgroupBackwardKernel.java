@@ -24,11 +24,11 @@ import java.util.List;
  * blocks that wait for each other, or a workspace that grows with the square of the length.
  *
  * <p>Parameters: the tensors {@code q, grad, k, v, first, [second]}, then {@code lse, delta,
- * [columns], [secondColumns], queries, keys, group, d, dv, scale, factor, cap, window}. Of dq, which
- * is {@code first}, lse and delta are addresses; of dk and dv, which are {@code first} and {@code
- * second}, tensors of one dimension. Where queries do not see all keys, {@code columns} is the
- * address of k for dq; for dk and dv {@code columns} and {@code secondColumns} are those of q and
- * grad. The one-dimensional grid enumerates tiles of rows first, then the heads of all batches.
+ * [columns], [secondColumns], queries, keys, group, d, dv, scale, factor, cap, window}. Of dq,
+ * which is {@code first}, lse and delta are addresses; of dk and dv, which are {@code first} and
+ * {@code second}, tensors of one dimension. Where queries do not see all keys, {@code columns} is
+ * the address of k for dq; for dk and dv {@code columns} and {@code secondColumns} are those of q
+ * and grad. The one-dimensional grid enumerates tiles of rows first, then the heads of all batches.
  */
 final class WarpgroupBackwardKernel {
 

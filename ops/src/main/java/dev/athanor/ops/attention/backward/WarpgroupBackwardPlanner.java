@@ -6,7 +6,6 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.TensorMap;
 import dev.athanor.engine.device.TensorMap.Element;
 import dev.athanor.engine.ptx.Target;
-import dev.athanor.ops.Arguments;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
@@ -64,7 +63,8 @@ record WarpgroupBackwardPlanner(AttentionProblem p, Machine machine) {
     if (!candidates.runs(Target.SM_90A, keys.name())) {
       return;
     }
-    var refusal = planner.refusal().or(() -> planner.refusal(queries)).or(() -> planner.refusal(keys));
+    var refusal =
+        planner.refusal().or(() -> planner.refusal(queries)).or(() -> planner.refusal(keys));
     if (refusal.isPresent()) {
       candidates.refuse(keys.name(), refusal.get());
       return;
@@ -88,17 +88,16 @@ record WarpgroupBackwardPlanner(AttentionProblem p, Machine machine) {
     return new WarpgroupBackwardVariant(of, tile(of, Math.max(d, dv)), p.dtype(), d, dv, p.score());
   }
 
-  private static WarpgroupTile tile(Of of, int columns) {
-    if (columns <= 64) {
-      return new WarpgroupTile(3, 64, 3);
+  private WarpgroupTile tile(Of of, int columns) {
+    int groups = columns <= 64 ? 3 : 2;
+    if (of == Of.QUERIES) {
+      return groups == 3 ? new WarpgroupTile(3, 64, 3) : new WarpgroupTile(2, 128, 2);
     }
-    return of == Of.QUERIES ? new WarpgroupTile(2, 128, 2) : new WarpgroupTile(2, 64, 3);
+    // beside the sums of dk and dv, registers suffice for few scores, and for fewer with a softcap
+    return new WarpgroupTile(groups, p.score().softcap() ? 32 : 64, 3);
   }
 
   private Optional<String> refusal() {
-    if (p.score().softcap()) {
-      return Optional.of("registers do not suffice for a softcap beside the sums");
-    }
     if (Math.max(p.d(), p.dv()) > MOST_COLUMNS) {
       return Optional.of("computes head sizes up to %d".formatted(MOST_COLUMNS));
     }
@@ -254,7 +253,6 @@ record WarpgroupBackwardPlanner(AttentionProblem p, Machine machine) {
   private Slot statistic(Slot first, WarpgroupBackwardVariant variant) {
     long queries = (long) p.batch() * p.heads() * p.queries();
     return new Slot.Tensor(
-        first,
-        TensorMap.of(Element.F32, List.of(queries), List.of(), List.of(variant.width())));
+        first, TensorMap.of(Element.F32, List.of(queries), List.of(), List.of(variant.width())));
   }
 }

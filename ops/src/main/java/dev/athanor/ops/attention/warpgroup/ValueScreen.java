@@ -82,7 +82,7 @@ public record ValueScreen(
                       anyLane(
                           search(
                               position.stage(),
-                              k.thread().minus(k.integer(KernelBuilder.WARP)),
+                              KernelBuilder.WARP,
                               WARPS * KernelBuilder.WARP,
                               replaces))));
           counts.storeWhere(isFirst, position.stage(), warp(), found.value());
@@ -104,23 +104,24 @@ public record ValueScreen(
    * Replaces the infinities and NaNs of a stage by 0 in the readers, all of which call this between
    * two barriers.
    *
-   * @param thread index among the threads of all readers
+   * @param first of their threads
    */
-  public void replace(Int stage, Int thread, int threads) {
-    search(stage, thread, threads, true);
+  public void replace(Int stage, int first, int threads) {
+    search(stage, first, threads, true);
     k.fenceAsyncProxy();
   }
 
   /**
    * Returns whether there are infinities or NaNs in a thread's share of a stage.
    *
+   * @param first of the threads that share it
    * @param replaces whether to replace them by 0
    */
-  private Int search(Int stage, Int thread, int threads, boolean replaces) {
+  private Int search(Int stage, int first, int threads, boolean replaces) {
     var chunks = values.at(stage.times(stageBytes), Type.B32, stageBytes / CHUNK, WORDS, WORDS);
     var found = k.variable(k.integer(0));
     k.loop(
-        thread,
+        k.thread().minus(k.integer(first)),
         k.integer(stageBytes / CHUNK),
         threads,
         chunk -> {

@@ -146,7 +146,13 @@ final class WarpgroupConsumer {
     k.fenceProducts();
     for (int step = 0; step < variant.d(); step += mma.k()) {
       k.multiplyAsync(
-          mma, left.at(step), right.at(step), true, true, WarpgroupRegisters.accumulators(scores), step > 0);
+          mma,
+          left.at(step),
+          right.at(step),
+          true,
+          true,
+          WarpgroupRegisters.accumulators(scores),
+          step > 0);
     }
     k.commitProducts();
   }
@@ -170,7 +176,8 @@ final class WarpgroupConsumer {
     // orders the weights before the product; the assembler looks for it after the last branch
     k.fenceProducts();
     for (int i = 0; i < weights.size(); i++) {
-      k.multiplyAsync(mma, weights.get(i), right.at(i * mma.k()), false, WarpgroupRegisters.accumulators(sums));
+      k.multiplyAsync(
+          mma, weights.get(i), right.at(i * mma.k()), false, WarpgroupRegisters.accumulators(sums));
     }
     k.commitProducts();
   }

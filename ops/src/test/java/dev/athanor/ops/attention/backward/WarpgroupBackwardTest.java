@@ -5,10 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.analysis.Ptxas;
 import dev.athanor.engine.analysis.sass.MachineCode;
+import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.options.Schedule;
+import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Attributes;
@@ -18,8 +20,10 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Op.Case;
+import dev.athanor.ops.Plan;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.SanitizedTrial;
+import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.attention.AttentionReference;
@@ -52,9 +56,7 @@ class WarpgroupBackwardTest {
 
   /** Returns the plan for warpgroups. */
   private static LaunchPlan plan(Map<String, HostTensor> inputs, Attributes attributes) {
-    return BACKWARD
-        .plans(HostTensor.types(inputs), attributes, TestDevices.SMALL)
-        .stream()
+    return BACKWARD.plans(HostTensor.types(inputs), attributes, TestDevices.SMALL).stream()
         .map(LaunchPlan.class::cast)
         .filter(plan -> plan.kernel().contains("_groups_"))
         .findFirst()
@@ -73,8 +75,7 @@ class WarpgroupBackwardTest {
           .outputs()
           .forEach((name, gradient) -> {
             var tolerance = each.tolerance(name);
-            assertThat(
-                    tolerance.error(gradient.toDoubles(), AttentionReference.get(exact, name)))
+            assertThat(tolerance.error(gradient.toDoubles(), AttentionReference.get(exact, name)))
                 .as("%s of %s", name, size)
                 .isLessThanOrEqualTo(tolerance.limit());
           });
@@ -85,9 +86,7 @@ class WarpgroupBackwardTest {
   void matchesTheReference() {
     verify(DType.F16, AttentionSize.oneHead(200, 300, 64, 64, CAUSAL), SanitizedTrial.OPTIONS);
     verify(
-        DType.BF16,
-        new AttentionSize(1, 4, 2, 130, 140, 128, 128, PLAIN),
-        SanitizedTrial.OPTIONS);
+        DType.BF16, new AttentionSize(1, 4, 2, 130, 140, 128, 128, PLAIN), SanitizedTrial.OPTIONS);
   }
 
   /** Ragged tiles, head sizes between panels, masks, and rows without columns. */
@@ -102,7 +101,9 @@ class WarpgroupBackwardTest {
             300, 100, 64, 64, Map.of("alignment", "top-left", "causal", true, "window", 9)),
         AttentionSize.oneHead(100, 400, 128, 128, Map.of("alignment", "top-left", "causal", true)),
         AttentionSize.oneHead(300, 100, 128, 64, CAUSAL),
-        AttentionSize.oneHead(130, 170, 64, 128, Map.of("scale", 0.3)));
+        AttentionSize.oneHead(130, 170, 64, 128, Map.of("scale", 0.3)),
+        AttentionSize.oneHead(130, 150, 64, 64, Map.of("softcap", 3, "scale", 0.5)),
+        new AttentionSize(1, 2, 1, 90, 150, 128, 128, Map.of("causal", true, "softcap", 20)));
   }
 
   @ParameterizedTest
@@ -202,13 +203,80 @@ class WarpgroupBackwardTest {
     }
   }
 
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "256 | 256 | 136 | 64 | computes head sizes up to 128",
+        "256 | 256 | 64 | 68 | rows are aligned to 8 bytes; the tensor memory accelerator requires 16",
+        "64 | 256 | 64 | 64 | smaller tiles waste less of each block",
+        "256 | 64 | 128 | 128 | smaller tiles waste less of each block"
+      })
+  void explainsWhyOtherKernelsAreUsed(int sq, int sk, int d, int dv, String reason) {
+    var plan = plans(sq, sk, d, dv, TestDevices.H200).getFirst();
+    assertThat(plan.explain())
+        .containsPattern("  attention_backward_dkdv_f16_\\S+_groups_\\S+: " + reason);
+    assertThat(plan.kernel()).doesNotContain("_groups_");
+  }
+
+  @Test
+  void otherTargetsUseWarps() {
+    var other = TestDevices.of(Target.SM_90, 132, 232_448);
+    var plan = plans(1024, 1024, 64, 64, other).getFirst();
+    assertThat(plan.kernel()).doesNotContain("_groups_");
+    assertThat(plan.explain())
+        .contains(
+            "attention_backward_dkdv_f16_d64_groups_192x64x3: requires sm_90a; the device is sm_90");
+  }
+
+  @Test
+  void longSequencesUseWarpgroups() {
+    var plan = plans(4096, 4096, 128, 128, TestDevices.H200).getFirst();
+    assertThat(plan.kernel()).isEqualTo("attention_backward_dkdv_f16_d128_groups_128x64x3");
+    assertThat(plan.kernels().stream().map(Kernel::name))
+        .containsExactly(
+            "attention_backward_delta_f16_a16",
+            "attention_backward_dq_f16_d128_groups_128x128x2",
+            "attention_backward_dkdv_f16_d128_groups_128x64x3");
+  }
+
+  private static List<? extends Plan> plans(int sq, int sk, int d, int dv, Capability device) {
+    var inputs =
+        Map.of(
+            "q", TensorType.of(DType.F16, sq, d),
+            "k", TensorType.of(DType.F16, sk, d),
+            "v", TensorType.of(DType.F16, sk, dv),
+            "grad", TensorType.of(DType.F16, sq, dv),
+            "out", TensorType.of(DType.F16, sq, dv),
+            "lse", TensorType.of(DType.F32, sq));
+    return BACKWARD.plans(inputs, Attributes.of(BACKWARD.description(), PLAIN), device);
+  }
+
+  /** Repeated runs give the same bits, whatever the order in which warps run. */
+  @Test
+  void runsAreBitIdentical() {
+    var each = of(DType.F16, new AttentionSize(1, 4, 2, 130, 150, 64, 64, CAUSAL));
+    var first = Runner.run(plan(each), each.inputs());
+    var options =
+        SanitizedTrial.OPTIONS
+            .withSchedule(Schedule.RANDOM)
+            .withAsyncTiming(AsyncTiming.RANDOM)
+            .withSeed(TestTier.seed());
+    try (var device = new EmulatedDevice(options)) {
+      HostRun.of(device, new KernelCache(device), plan(each), each.inputs())
+          .outputs()
+          .forEach((name, gradient) -> Tensors.equalBits(gradient, Tensors.get(first, name)));
+    }
+  }
+
   /** The assembler neither serializes products nor spills. */
   @ParameterizedTest
   @Tag(TestTier.THOROUGH_TAG)
   @ValueSource(ints = {8, 64, 96, 128})
   void assemblesWithoutAdvisories(int d) {
     var assembler = Programs.require(Ptxas.find(), "ptxas", "install a CUDA toolkit");
-    for (var given : List.of(PLAIN, CAUSAL, Map.of("causal", true, "window", 99))) {
+    var all = Map.of("causal", true, "window", 99, "softcap", 5);
+    for (var given : List.of(PLAIN, CAUSAL, all)) {
       for (var step : plan(of(DType.BF16, AttentionSize.oneHead(200, 200, d, d, given))).steps()) {
         if (step.variant() instanceof WarpgroupBackwardVariant variant) {
           var machine =
