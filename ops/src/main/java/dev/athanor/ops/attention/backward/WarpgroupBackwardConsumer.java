@@ -240,8 +240,10 @@ final class WarpgroupBackwardConsumer {
   }
 
   private void free() {
-    // each lane has read its statistics and the counts of the screen
-    k.warpBarrier();
+    if (block.hides() || !variant.isOfQueries()) {
+      // each lane has read the counts of the screen and the statistics
+      k.warpBarrier();
+    }
     block.ring.free(position.stage(), k.lane(), Optional.empty());
     position.advance();
   }

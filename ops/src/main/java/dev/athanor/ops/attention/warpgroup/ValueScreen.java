@@ -21,7 +21,8 @@ import java.util.function.IntFunction;
  * Keeps the infinities and NaNs of values from queries that do not see them: their weight is 0, and
  * the product would be NaN. In tiles that some query of the block does not see whole, warps that do
  * not copy replace them by 0 in shared memory before the product, and each query adds those that it
- * sees after it.
+ * sees after it. Gradients need a tile for their scores first, so those warps only look for them,
+ * and the readers of the tile replace them.
  *
  * @param ring of values
  * @param values the first stage, in shared memory

@@ -135,10 +135,7 @@ class WarpgroupBackwardTest {
     }
   }
 
-  /**
-   * Hidden NaNs and infinities change no bit; gradients that depend on them are those of other
-   * kernels: NaN, infinite or finite.
-   */
+  /** Hidden NaNs and infinities change no bit; gradients of rows that see them are NaN. */
   @ParameterizedTest
   @Tag(TestTier.THOROUGH_TAG)
   @CsvSource({
