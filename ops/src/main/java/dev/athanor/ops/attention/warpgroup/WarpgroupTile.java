@@ -3,7 +3,8 @@ package dev.athanor.ops.attention.warpgroup;
 import dev.athanor.engine.author.WarpRole;
 
 /**
- * The tiling of a block. For the gradients of keys and values, rows are keys and tiles have queries.
+ * The tiling of a block. For the gradients of keys and values, rows are keys and tiles have
+ * queries.
  *
  * @param groups warpgroups that multiply, of {@value #ROWS} queries each: 1 to 3
  * @param keys of a tile, a multiple of 16 up to 256
