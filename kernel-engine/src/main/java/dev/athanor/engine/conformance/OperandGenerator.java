@@ -102,9 +102,19 @@ final class OperandGenerator {
     }
     var types = probe.instruction().modifiers().types();
     return switch (value.operand()) {
-      case A -> types.size() == 2 ? Type.F16 : types.get(1);
-      case B -> types.size() == 2 ? Type.F16 : types.get(2);
-      default -> probe.isWarpgroupProduct() ? types.getFirst() : types.getLast();
+      case A -> types.size() == 2 ? Type.F16 : factor(types.get(1));
+      case B -> types.size() == 2 ? Type.F16 : factor(types.get(2));
+      case SCALE_A_DATA, SCALE_B_DATA -> types.getLast();
+      default ->
+          probe.isWarpgroupProduct() ? types.getFirst() : types.get(Math.min(3, types.size() - 1));
+    };
+  }
+
+  /** Returns bytes for formats of 4 and 6 bits, which have neither infinities nor NaNs. */
+  private static Type factor(Type type) {
+    return switch (type) {
+      case E3M2, E2M3, E2M1 -> Type.B8;
+      default -> type;
     };
   }
 
@@ -147,6 +157,8 @@ final class OperandGenerator {
       case BF16 -> Float.floatToRawIntBits((float) number) >>> 16;
       case E4M3 -> (random.nextInt(2) << 7) | ((4 + random.nextInt(6)) << 3) | random.nextInt(8);
       case E5M2 -> (random.nextInt(2) << 7) | ((12 + random.nextInt(6)) << 2) | random.nextInt(4);
+      case UE4M3 -> random.nextInt(0x7F);
+      case UE8M0 -> 120 + random.nextInt(16);
       case B1 -> random.nextInt(2);
       case PRED -> random.nextInt(8) == 0 ? 0 : 1;
       default -> random.nextBoolean() ? random.nextInt(256) - 128 : random.nextLong();

@@ -18,8 +18,10 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Version;
 import dev.athanor.engine.ptx.table.InstructionTable;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Collectors;
 
 /**
  * A register-to-register instruction in its own kernel, {@code kernel(.param .u64 in, .param .u64
@@ -181,7 +183,7 @@ public record Probe(
       }
       return;
     }
-    int choices = form.operands().stream().mapToInt(slot -> literals(slot).size()).max().orElse(1);
+    int choices = form.operands().stream().mapToInt(slot -> literals(slot, 0).size()).max().orElse(1);
     for (int choice = 0; choice < choices; choice++) {
       all.add(of(form, modifiers, choice, Optional.empty()));
     }
@@ -193,9 +195,8 @@ public record Probe(
     var sources = new ArrayList<Value>();
     var results = new ArrayList<Value>();
     for (var slot : form.operands()) {
-      var literals = literals(slot);
-      if (!literals.getFirst().isEmpty()) {
-        operands.add(Immediate.of(Integer.parseInt(literals.get(choice % literals.size()))));
+      if (hasLiterals(slot)) {
+        operands.add(literal(slot, modifiers, choice));
         continue;
       }
       var values = slot.kind() == OperandSlot.Kind.RESULT ? results : sources;
@@ -233,22 +234,42 @@ public record Probe(
     int length = slot.length(modifiers);
     var values = new ArrayList<Value>();
     for (int i = 0; i < length; i++) {
-      var name = "%" + slot.name().word().charAt(0) + (length == 1 ? "" : i);
+      var name = "%" + initials(slot.name()) + (length == 1 ? "" : i);
       values.add(new Value(slot.name(), type, new Register(type.registerClass(), name)));
     }
     return values;
   }
 
-  /** Returns the literals to try in a slot, in ascending order; an empty text for none. */
-  private static List<String> literals(OperandSlot slot) {
-    if (slot.allowed().isEmpty()) {
-      return List.of(slot.kind() == OperandSlot.Kind.LITERAL ? "1" : "");
+  /** Returns the first letter of each part of a name. */
+  private static String initials(Name name) {
+    return Arrays.stream(name.word().split("_"))
+        .map(part -> part.substring(0, 1))
+        .collect(Collectors.joining());
+  }
+
+  private static boolean hasLiterals(OperandSlot slot) {
+    return slot.kind() == OperandSlot.Kind.LITERAL || !slot.allowed().isEmpty();
+  }
+
+  private static Operand literal(OperandSlot slot, Modifiers modifiers, int choice) {
+    var elements = new ArrayList<Operand>();
+    for (int i = 0; i < slot.length(modifiers); i++) {
+      var tried = literals(slot, i);
+      elements.add(Immediate.of((int) (long) tried.get(choice % tried.size())));
     }
-    var sorted = slot.allowed().stream().sorted().toList();
+    return slot.isVector(modifiers) ? Operand.Vector.of(elements) : elements.getFirst();
+  }
+
+  /** Returns the literals to try in an element of a slot, in ascending order. */
+  private static List<Long> literals(OperandSlot slot, int element) {
+    var sorted = List.copyOf(slot.allowed(element));
+    if (sorted.isEmpty()) {
+      return List.of(1L);
+    }
     int tried = Math.min(sorted.size(), LITERALS);
-    var chosen = new ArrayList<String>();
+    var chosen = new ArrayList<Long>();
     for (int i = 0; i < tried; i++) {
-      chosen.add(Long.toString(sorted.get(i * (sorted.size() - 1) / Math.max(1, tried - 1))));
+      chosen.add(sorted.get(i * (sorted.size() - 1) / Math.max(1, tried - 1)));
     }
     return chosen;
   }

@@ -5,6 +5,8 @@ import static dev.athanor.engine.layout.Axis.ELEMENT;
 import static dev.athanor.engine.layout.Axis.LANE;
 import static dev.athanor.engine.layout.Axis.ROW;
 
+import java.util.List;
+
 /** The fragments of the warp-level matrix instructions (PTX ISA 9.7.14.5). */
 public final class Fragments {
 
@@ -22,6 +24,24 @@ public final class Fragments {
    * warpgroup.
    */
   public static final LinearLayout D_64X8 = C_16X8.layout().times(LANE, ROW, 4);
+
+  /**
+   * The scale factors of A of a block-scaled {@code mma} (PTX ISA 9.7.14.3): each lane holds four
+   * bytes of a row, and the two thread pairs of a quad hold the halves of two rows. An instruction
+   * reads adjacent columns of this matrix: {@code 4 * thread-id + byte-id} is the first.
+   */
+  public static final Fragment SCALES_A =
+      new Fragment(
+          "scales of A",
+          new LinearLayout(
+              Dimensions.of(ELEMENT, 4).and(LANE, Fragment.LANES),
+              Dimensions.of(COLUMN, 8).and(ROW, 16),
+              List.of(1, 2, 64, 4, 8, 16, 32)));
+
+  /** The scale factors of B, whose columns are rows here; each lane of a quad holds four bytes. */
+  public static final Fragment SCALES_B =
+      new Fragment(
+          "scales of B", LinearLayout.of(ELEMENT, COLUMN, 4).times(LANE, COLUMN, 4).times(LANE, ROW, 8));
 
   /** One 8x8 matrix of {@code ldmatrix} with 16-bit elements: 2 per lane, in one register. */
   public static final Fragment MATRIX_8X8 = new Fragment("8x8", c(8).layout());

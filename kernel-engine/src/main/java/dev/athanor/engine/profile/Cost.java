@@ -92,7 +92,7 @@ record Cost(Unit unit, int results, long flops, @Nullable Tensor tensor) {
           case F16 -> types.getFirst() == Type.F16 ? Tensor.F16_IN_F16 : Tensor.F16;
           case BF16 -> Tensor.BF16;
           case TF32 -> Tensor.TF32;
-          case E4M3, E5M2 -> Tensor.FP8;
+          case E4M3, E5M2, E3M2, E2M3, E2M1 -> Tensor.FP8;
           case F64 -> Tensor.F64;
           default -> Tensor.INT8;
         };

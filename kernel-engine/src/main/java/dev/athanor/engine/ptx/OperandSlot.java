@@ -3,9 +3,12 @@ package dev.athanor.engine.ptx;
 import dev.athanor.engine.ptx.Modifier.Space;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,7 +26,8 @@ import org.jspecify.annotations.Nullable;
  *     from the columns of the matrix
  * @param updated whether a result is also read, like an accumulator
  * @param discardable whether {@code _} may replace a result
- * @param allowed permitted literals; empty = any of the type
+ * @param allowed permitted literals; empty = any of the type; one set for all elements of a vector
+ *     or one for each
  * @param second the second half of a pair {@code d|p}
  */
 public record OperandSlot(
@@ -33,10 +37,13 @@ public record OperandSlot(
     int length,
     boolean updated,
     boolean discardable,
-    Set<Long> allowed,
+    List<Set<Long>> allowed,
     @Nullable OperandSlot second) {
   public OperandSlot {
-    allowed = Collections.unmodifiableSet(new TreeSet<>(allowed)); // in ascending order
+    allowed =
+        allowed.stream()
+            .map(set -> Collections.unmodifiableSet(new TreeSet<>(set))) // in ascending order
+            .toList();
   }
 
   /** Length of an operand that is not a vector. */
@@ -91,6 +98,12 @@ public record OperandSlot(
     TIME_HINT("time_hint"),
     /** Number of elements between consecutive rows of a matrix. */
     STRIDE("stride"),
+    /** Scale factors of blocks of A, several per register. */
+    SCALE_A_DATA("scale_a_data"),
+    /** Byte and thread of the scale factors of A. */
+    SELECTOR_A("selector_a"),
+    SCALE_B_DATA("scale_b_data"),
+    SELECTOR_B("selector_b"),
     /** Whether a product is added to the accumulator. */
     SCALE_D("scale_d"),
     SCALE_A("scale_a"),
@@ -188,6 +201,15 @@ public record OperandSlot(
         && vector.elements().size() == 1;
   }
 
+  /**
+   * Returns the permitted literals; empty = any of the type.
+   *
+   * @param element index of the element of a vector, else 0
+   */
+  public Set<Long> allowed(int element) {
+    return allowed.isEmpty() ? Set.of() : allowed.get(Math.min(element, allowed.size() - 1));
+  }
+
   /** Returns whether the registers are written in braces. */
   public boolean isVector(Modifiers modifiers) {
     return length == BY_MODIFIER ? modifiers.vectorLength() > 1 : length != SCALAR;
@@ -253,16 +275,22 @@ public record OperandSlot(
         int length = length(modifiers);
         var one =
             length > 1 ? "{%d registers of %s}".formatted(length, type) : "a " + type + " register";
+        if (isVector(modifiers) && !allowed.isEmpty()) {
+          yield one
+              + IntStream.range(0, length)
+                  .mapToObj(this::literals)
+                  .collect(Collectors.joining(", ", " or {", "}"));
+        }
         yield second != null
             ? one + "|" + second.describe(modifiers)
             : kind == Kind.SOURCE && !isVector(modifiers) && takesLiteral(modifiers)
-                ? one + " or " + (allowed.isEmpty() ? "literal" : literals())
+                ? one + " or " + (allowed.isEmpty() ? "literal" : literals(0))
                 : one;
       }
       case MEMORY -> "an address [register+offset]";
       case TILE -> "a tile [map, {%d coordinates}]".formatted(modifiers.dimensions());
       case SINK -> "_";
-      case LITERAL -> allowed.isEmpty() ? "a literal" : literals();
+      case LITERAL -> allowed.isEmpty() ? "a literal" : literals(0);
       case LABEL -> "a label";
       case SPECIAL -> "a special register such as %tid.x";
       case SYMBOL -> "the name of a variable or function";
@@ -272,8 +300,8 @@ public record OperandSlot(
     };
   }
 
-  private String literals() {
-    var sorted = new TreeSet<>(allowed);
+  private String literals(int element) {
+    var sorted = new TreeSet<>(allowed(element));
     long first = sorted.first();
     long last = sorted.last();
     return sorted.size() > 1 && last - first == sorted.size() - 1
@@ -284,10 +312,12 @@ public record OperandSlot(
   /**
    * Converts a literal to an operand of this slot.
    *
+   * @param element index of the element of a vector, else 0
    * @throws IllegalArgumentException if the slot does not accept it
    */
-  public Operand.Immediate literal(Operand.Immediate given, Modifiers modifiers) {
-    if ((!allowed.isEmpty() && !allowed.contains(given.bits()))
+  public Operand.Immediate literal(Operand.Immediate given, int element, Modifiers modifiers) {
+    var permitted = allowed(element);
+    if ((!permitted.isEmpty() && !permitted.contains(given.bits()))
         || (kind != Kind.LITERAL && !takesLiteral(modifiers))) {
       throw new IllegalArgumentException(
           "operand %s must be %s, got %s".formatted(name.word(), describe(modifiers), given));

@@ -32,6 +32,15 @@ public enum Type implements Modifier {
   /** 8-bit float with a 4-bit exponent; registers hold pairs only. */
   E4M3(RegisterClass.B16, Kind.FLOAT, 8),
   E5M2(RegisterClass.B16, Kind.FLOAT, 8),
+  /** A 6-bit matrix element; registers hold four, in a byte each. */
+  E3M2(RegisterClass.B32, Kind.FLOAT, 6),
+  E2M3(RegisterClass.B32, Kind.FLOAT, 6),
+  /** A 4-bit matrix element; a register holds four or eight. */
+  E2M1(RegisterClass.B32, Kind.FLOAT, 4),
+  /** A scale factor: a power of two, without sign. */
+  UE8M0(RegisterClass.B32, Kind.FLOAT, 8),
+  /** A scale factor: e4m3 without sign. */
+  UE4M3(RegisterClass.B32, Kind.FLOAT, 8),
   E4M3X2(RegisterClass.B16, Kind.PACKED, 16),
   E5M2X2(RegisterClass.B16, Kind.PACKED, 16),
   U16X2(RegisterClass.B32, Kind.PACKED, 32),

@@ -10,6 +10,7 @@ public interface WarpFunction {
    * @param sources 32-bit words of the 32 lanes, for each source register; vectors one register
    *     after another; a 64-bit register takes two rows, low word first; a predicate is 0 or 1
    * @param results same layout for the results; lanes that do not participate are unchanged
+   * @throws IllegalArgumentException if the manual does not define the result for these sources
    */
   void apply(Call call, int[][] sources, int[][] results);
 

@@ -31,8 +31,12 @@ class ConformanceTest {
   };
 
   private static List<Finding> compare(boolean quick, String... mnemonics) {
+    return compare(HOPPER, quick, mnemonics);
+  }
+
+  private static List<Finding> compare(Target target, boolean quick, String... mnemonics) {
     var findings = new ArrayList<Finding>();
-    var options = EmulatorOptions.DEFAULT.withTarget(HOPPER);
+    var options = EmulatorOptions.DEFAULT.withTarget(target);
     try (var device = new EmulatedDevice(options)) {
       new Conformance(device, List.of(mnemonics), quick, 1, Part.ALL)
           .run((f, _) -> findings.add(f));
@@ -48,6 +52,17 @@ class ConformanceTest {
         .filteredOn(finding -> !finding.ok() || finding.equal() != finding.values())
         .isEmpty();
     assertThat(findings.stream().map(f -> f.probe().mnemonic())).contains(SOME);
+  }
+
+  @Test
+  void probesBlockScaledProducts() {
+    var target = Target.of("sm_120a");
+    for (var kind : List.of("f8f6f4", "mxf8f6f4", "mxf4", "mxf4nvf4")) {
+      assertThat(Probe.all(target)).anyMatch(p -> p.name().contains(".kind::" + kind + "."));
+    }
+    var findings = compare(target, true, "mma");
+    assertThat(findings).anyMatch(finding -> finding.probe().name().contains(".block_scale."));
+    assertThat(findings).allMatch(finding -> finding.ok() && finding.equal() == finding.values());
   }
 
   @Test

@@ -26,6 +26,8 @@ class FragmentTest {
           Fragments.wide(256),
           Fragments.tiled(Fragments.a(16, 16, 16), 32, 16),
           Fragments.transposed(Fragments.tiled(Fragments.c(16), 32, 8)),
+          Fragments.SCALES_A,
+          Fragments.SCALES_B,
           Fragments.MATRIX_8X8,
           Fragments.MATRIX_8X8_TRANSPOSED);
 
@@ -112,6 +114,13 @@ class FragmentTest {
     is(
         Fragments.b(256, 1),
         (g, t, i) -> new Coordinate(t * 32 + (i & 0x1F) + (i < 32 ? 0 : 128), g));
+  }
+
+  /** A thread pair of a quad holds the scale factors of two rows of A (PTX ISA 9.7.14.3). */
+  @Test
+  void scaleFactorsAreChosenByByteAndThread() {
+    is(Fragments.SCALES_A, (g, t, i) -> new Coordinate(g + t % 2 * 8, t / 2 * 4 + i));
+    is(Fragments.SCALES_B, (g, t, i) -> new Coordinate(g, t * 4 + i));
   }
 
   /** A formula of the manual. */

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -317,6 +318,11 @@ public final class RandomKernels {
             first,
             register(java.util.Objects.requireNonNull(slot.second()), modifiers, List.of(first)));
       }
+      case Operand.Vector v when !slot.allowed().isEmpty() ->
+          Operand.Vector.of(
+              IntStream.range(0, v.elements().size())
+                  .mapToObj(i -> permitted(slot, i))
+                  .toList());
       case Operand.Vector v -> {
         var elements = new ArrayList<Register>();
         v.elements().forEach(_ -> elements.add(register(slot, modifiers, elements)));
@@ -328,8 +334,7 @@ public final class RandomKernels {
           slot.takesLiteral(modifiers) && random.nextInt(4) == 0
               ? literal(slot, modifiers)
               : register(slot, modifiers, List.of());
-      case Immediate _ when !slot.allowed().isEmpty() ->
-          Immediate.of((int) (long) any(slot.allowed().stream().sorted().toList()));
+      case Immediate _ when !slot.allowed().isEmpty() -> permitted(slot, 0);
       case Immediate _ -> Immediate.of(random.nextInt(256));
       default -> example;
     };
@@ -350,10 +355,14 @@ public final class RandomKernels {
     return any(fitting);
   }
 
+  private Immediate permitted(OperandSlot slot, int element) {
+    return Immediate.of((int) (long) any(List.copyOf(slot.allowed(element))));
+  }
+
   private Immediate literal(OperandSlot slot, Modifiers modifiers) {
     var type = slot.type(modifiers);
     if (!slot.allowed().isEmpty()) {
-      return Immediate.of((int) (long) any(slot.allowed().stream().sorted().toList()));
+      return permitted(slot, 0);
     }
     if (type == Type.F32) {
       return Immediate.of(

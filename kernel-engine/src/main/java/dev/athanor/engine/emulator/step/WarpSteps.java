@@ -116,14 +116,23 @@ public final class WarpSteps {
         for (var source : sources) {
           row = read(source, warp, sourceWords, row);
         }
-        function.apply(
-            new WarpFunction.Call(instruction.modifiers(), block.target, mask),
-            sourceWords,
-            resultWords);
+        apply(warp, mask);
         row = 0;
         for (var result : results) {
           row = write(result, warp, mask, resultWords, row);
         }
+      }
+    }
+
+    private void apply(int warp, int mask) {
+      try {
+        function.apply(
+            new WarpFunction.Call(instruction.modifiers(), block.target, mask),
+            sourceWords,
+            resultWords);
+      } catch (IllegalArgumentException e) {
+        throw block.fault(
+            Warps.firstThread(warp, mask), instruction, String.valueOf(e.getMessage()));
       }
     }
 

@@ -257,7 +257,9 @@ final class BodyVerifier {
   private void checkElement(Instruction instruction, OperandSlot slot, Operand element) {
     var semantics = instruction.form().semantics();
     boolean literal =
-        (semantics instanceof Semantics.Pure || semantics instanceof Semantics.Store)
+        (semantics instanceof Semantics.Pure
+                || semantics instanceof Semantics.Store
+                || !slot.allowed().isEmpty())
             && slot.kind() == OperandSlot.Kind.SOURCE
             && element instanceof Operand.Immediate;
     if (element instanceof Register) {

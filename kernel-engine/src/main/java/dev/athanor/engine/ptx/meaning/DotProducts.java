@@ -40,8 +40,8 @@ public final class DotProducts {
   public void add(NumberTile a, NumberTile b, float[] sums) {
     var exponentsA = a.exponents();
     var exponentsB = b.exponents();
-    widen(a.values(), wideA);
-    widen(b.values(), wideB);
+    a.widen(wideA);
+    b.widen(wideB);
     for (int k = 0; k < shape.k(); k += core.depth()) {
       for (int row = 0; row < shape.m(); row++) {
         for (int column = 0; column < shape.n(); column += 4) {
@@ -127,11 +127,5 @@ public final class DotProducts {
 
   private static double powerOfTwo(int exponent) {
     return Double.longBitsToDouble((long) (exponent + 1023) << 52);
-  }
-
-  private static void widen(float[] from, double[] to) {
-    for (int i = 0; i < to.length; i++) {
-      to[i] = from[i];
-    }
   }
 }

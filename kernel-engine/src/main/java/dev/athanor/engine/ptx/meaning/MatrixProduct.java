@@ -9,6 +9,7 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.WarpFunction;
 import dev.athanor.engine.ptx.meaning.RegisterTile.Role;
 import java.util.Arrays;
+import java.util.List;
 import java.util.function.IntUnaryOperator;
 
 /**
@@ -42,12 +43,12 @@ public enum MatrixProduct implements WarpFunction {
             ? Type.F16
             : types.get(1); // wmma with f16 factors names only the accumulator types
     var b = types.size() == 2 ? Type.F16 : types.get(2);
-    var c = types.getLast();
+    var c = types.get(types.size() == 2 ? 1 : 3);
     return switch (a) {
       case F64 -> new DoubleProduct(this, shape, modifiers);
       case B1 -> new BitProduct(this, shape, modifiers);
       case S4, U4, S8, U8 -> new IntegerProduct(this, shape, a, b, modifiers);
-      default -> new FloatProduct(this, shape, a, b, c, d, target);
+      default -> new FloatProduct(this, shape, a, b, c, d, modifiers, target);
     };
   }
 
@@ -114,7 +115,7 @@ public enum MatrixProduct implements WarpFunction {
     return this == MMA ? RegisterTile.mma(role, shape, type) : RegisterTile.wmma(role, shape, type);
   }
 
-  /** Factors of f16, bf16, tf32 and fp8. */
+  /** Factors of tf32, bf16, f16 and smaller floating-point types, with or without block scaling. */
   private static final class FloatProduct implements WarpFunction {
     private final Matrix a;
     private final Matrix b;
@@ -132,10 +133,21 @@ public enum MatrixProduct implements WarpFunction {
     private final float[] sums;
     private final DotProducts products;
 
+    /** The scale factors of A and of B; empty = none. */
+    private final List<BlockScales> scales;
+
     FloatProduct(
-        MatrixProduct product, MatrixShape shape, Type a, Type b, Type c, Type d, Target target) {
-      formatA = NumberFormat.of(a);
-      formatB = NumberFormat.of(b);
+        MatrixProduct product,
+        MatrixShape shape,
+        Type a,
+        Type b,
+        Type c,
+        Type d,
+        Modifiers modifiers,
+        Target target) {
+      boolean packed = RegisterTile.isPacked(shape);
+      formatA = packed ? NumberFormat.PACKED_E2M1 : NumberFormat.of(a);
+      formatB = packed ? NumberFormat.PACKED_E2M1 : NumberFormat.of(b);
       int k = shape.k();
       int n = shape.n();
       addsAccumulatorLast = formatA.is8Bit() && TensorCore.convertsFp8(target);
@@ -151,8 +163,11 @@ public enum MatrixProduct implements WarpFunction {
               product.tile(Role.B, shape, b), at -> position.applyAsInt(at / n) * n + at % n);
       this.c = product.matrix(Role.C, shape, c);
       this.d = product.matrix(Role.C, shape, d);
-      numbersA = new NumberTile(shape.m(), shape.k(), TensorCore.minExponent(target, formatA));
-      numbersB = new NumberTile(shape.k(), shape.n(), TensorCore.minExponent(target, formatB));
+      scales = BlockScales.of(modifiers);
+      var plainA = new NumberTile(shape.m(), k, TensorCore.minExponent(target, formatA));
+      var plainB = new NumberTile(k, n, TensorCore.minExponent(target, formatB));
+      numbersA = scales.isEmpty() ? plainA : scales.getFirst().scaleRows(plainA, k);
+      numbersB = scales.isEmpty() ? plainB : scales.getLast().scaleColumns(plainB, k);
       sums = new float[shape.m() * shape.n()];
       // the sum is f32 if c or d is (PTX ISA 9.7.14.4.5)
       var sum = c == Type.F16 ? d : c;
@@ -170,7 +185,13 @@ public enum MatrixProduct implements WarpFunction {
         formatB.unpack(
             sources[a.words + register], b.indices, register * b.perRegister, numbersB.values());
       }
-      read(sources, a.words + b.words);
+      int next = a.words + b.words;
+      read(sources, next);
+      next += c.words;
+      for (var factors : scales) {
+        factors.read(sources, next);
+        next += BlockScales.WORDS;
+      }
       if (addsAccumulatorLast) {
         System.arraycopy(sums, 0, accumulators, 0, sums.length);
         Arrays.fill(sums, 0);

@@ -2,29 +2,54 @@ package dev.athanor.engine.ptx.meaning;
 
 import dev.athanor.engine.ptx.Type;
 
-/** The formats of tensor-core factors; all their values are exact in f32. */
+/** The formats of tensor-core factors and their scale factors; all their values are exact in f32. */
 public enum NumberFormat {
   F16(16, -14),
   BF16(16, -126),
   /** The upper 19 bits of an f32; the others are ignored. */
   TF32(32, -126),
-  E4M3(8, -6),
-  E5M2(8, -14);
+  E4M3(8, -6, Type.E4M3, 0),
+  E5M2(8, -14, Type.E5M2, 0),
+  /** In the low bits of a byte. */
+  E3M2(8, -2, Type.E3M2, 0),
+  E2M3(8, 0, Type.E2M3, 0),
+  /** In the central bits of a byte, as {@code kind::f8f6f4} and {@code kind::mxf8f6f4} require. */
+  E2M1(8, 0, Type.E2M1, 2),
+  /** Without padding. */
+  PACKED_E2M1(4, 0, Type.E2M1, 0),
+  UE8M0(8, -127, Type.UE8M0, 0),
+  UE4M3(8, -6, Type.UE4M3, 0);
 
   private static final int TF32_MASK = -1 << 13;
-  private static final float[] E4M3_VALUES = values(Type.E4M3);
-  private static final float[] E5M2_VALUES = values(Type.E5M2);
 
   private final int bits;
   private final int minExponent;
 
+  /** The values of all encodings; empty for formats of more than 8 bits. */
+  private final float[] values;
+
   NumberFormat(int bits, int smallestExponent) {
     this.bits = bits;
     this.minExponent = smallestExponent;
+    this.values = new float[0];
   }
 
   /**
-   * Returns the format of a type.
+   * Creates a format of at most 8 bits.
+   *
+   * @param padding number of low bits that are ignored
+   */
+  NumberFormat(int bits, int smallestExponent, Type type, int padding) {
+    this.bits = bits;
+    this.minExponent = smallestExponent;
+    this.values = new float[1 << bits];
+    for (int i = 0; i < values.length; i++) {
+      values[i] = SmallFloat.decode(i >>> padding, type);
+    }
+  }
+
+  /**
+   * Returns the format of a type; 4-bit numbers are padded to bytes.
    *
    * @throws IllegalArgumentException if tensor cores do not support the type
    */
@@ -35,6 +60,11 @@ public enum NumberFormat {
       case TF32 -> TF32;
       case E4M3 -> E4M3;
       case E5M2 -> E5M2;
+      case E3M2 -> E3M2;
+      case E2M3 -> E2M3;
+      case E2M1 -> E2M1;
+      case UE8M0 -> UE8M0;
+      case UE4M3 -> UE4M3;
       default ->
           throw new IllegalArgumentException(
               "." + type.word() + " is not a floating-point type of a matrix");
@@ -56,8 +86,7 @@ public enum NumberFormat {
       case F16 -> Float.float16ToFloat((short) word);
       case BF16 -> Float.intBitsToFloat(word << 16);
       case TF32 -> Float.intBitsToFloat(word & TF32_MASK);
-      case E4M3 -> E4M3_VALUES[word & 0xFF];
-      case E5M2 -> E5M2_VALUES[word & 0xFF];
+      default -> values[word & (values.length - 1)];
     };
   }
 
@@ -86,8 +115,15 @@ public enum NumberFormat {
           values[indices[at + i]] = Float.intBitsToFloat(words[i] & TF32_MASK);
         }
       }
-      case E4M3, E5M2 -> {
-        var bytes = this == E4M3 ? E4M3_VALUES : E5M2_VALUES;
+      case PACKED_E2M1 -> {
+        for (int i = 0; i < words.length; i++) {
+          for (int j = 0; j < 8; j++) {
+            values[indices[at + 8 * i + j]] = this.values[(words[i] >>> (4 * j)) & 0xF];
+          }
+        }
+      }
+      default -> {
+        var bytes = this.values;
         for (int i = 0; i < words.length; i++) {
           for (int j = 0; j < 4; j++) {
             values[indices[at + 4 * i + j]] = bytes[(words[i] >>> (8 * j)) & 0xFF];
@@ -95,13 +131,5 @@ public enum NumberFormat {
         }
       }
     }
-  }
-
-  private static float[] values(Type type) {
-    var all = new float[256];
-    for (int i = 0; i < all.length; i++) {
-      all[i] = SmallFloat.decode(i, type);
-    }
-    return all;
   }
 }

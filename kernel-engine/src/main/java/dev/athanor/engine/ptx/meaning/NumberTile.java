@@ -1,11 +1,12 @@
 package dev.athanor.engine.ptx.meaning;
 
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A row-major matrix of decoded numbers, with the exponents that a tensor core compares. Subnormals
  * are not normalized: they have the exponent of the format's smallest normal number. Products with
- * zero are not compared.
+ * zero are not compared. Blocks of elements may have scale factors.
  */
 public final class NumberTile {
 
@@ -21,6 +22,12 @@ public final class NumberTile {
   private final int[] exponents;
   private final int[] exponentOfField;
 
+  /** The scale factors; null = none. */
+  private final @Nullable NumberTile scales;
+
+  /** For each element the index of its scale factor. */
+  private final int[] scaleOf;
+
   /**
    * Creates a matrix of zeros.
    *
@@ -30,6 +37,25 @@ public final class NumberTile {
     this.values = new float[rows * columns];
     this.exponents = new int[rows * columns];
     this.exponentOfField = exponentOfField(smallestExponent);
+    this.scales = null;
+    this.scaleOf = new int[0];
+  }
+
+  private NumberTile(NumberTile unscaled, NumberTile scales, int[] scaleOf) {
+    this.values = unscaled.values;
+    this.exponents = unscaled.exponents;
+    this.exponentOfField = unscaled.exponentOfField;
+    this.scales = scales;
+    this.scaleOf = scaleOf;
+  }
+
+  /**
+   * Returns the same matrix with scale factors.
+   *
+   * @param scaleOf for each element the index of its scale factor
+   */
+  NumberTile scaledBy(NumberTile scales, int[] scaleOf) {
+    return new NumberTile(this, scales, scaleOf);
   }
 
   /**
@@ -39,12 +65,12 @@ public final class NumberTile {
   static int[] exponentOfField(int smallestExponent) {
     var all = new int[256];
     Arrays.setAll(all, field -> Math.max(field - 127, smallestExponent));
-    all[0] = SMALLEST_EXPONENT;
+    all[0] = Math.min(SMALLEST_EXPONENT, smallestExponent);
     all[255] = SPECIAL;
     return all;
   }
 
-  /** Returns the elements, row-major and mutable. */
+  /** Returns the elements without scale factors, row-major and mutable. */
   public float[] values() {
     return values;
   }
@@ -57,6 +83,24 @@ public final class NumberTile {
               ? ZERO
               : exponentOfField[(Float.floatToRawIntBits(values[i]) >>> 23) & 0xFF];
     }
+    if (scales != null) {
+      var others = scales.exponents();
+      for (int i = 0; i < exponents.length; i++) {
+        exponents[i] += others[scaleOf[i]];
+      }
+    }
     return exponents;
+  }
+
+  /** Copies the current elements, with their scale factors. */
+  void widen(double[] to) {
+    for (int i = 0; i < to.length; i++) {
+      to[i] = values[i];
+    }
+    if (scales != null) {
+      for (int i = 0; i < to.length; i++) {
+        to[i] *= scales.values[scaleOf[i]];
+      }
+    }
   }
 }

@@ -24,9 +24,18 @@ public record RegisterTile(Fragment fragment, int bits, int registers) {
     C
   }
 
+  /**
+   * Returns whether the registers of a floating-point {@code mma} hold eight 4-bit factors, without
+   * padding.
+   */
+  static boolean isPacked(MatrixShape shape) {
+    return shape.k() == 64;
+  }
+
   /** Returns a matrix of {@code mma}, as in the manual's figures (PTX ISA 9.7.14.5). */
   static RegisterTile mma(Role role, MatrixShape shape, Type type) {
-    int bits = type.bits();
+    boolean padded = type.kind() == Type.Kind.FLOAT && !isPacked(shape);
+    int bits = padded ? Math.max(Byte.SIZE, type.bits()) : type.bits();
     var fragment =
         switch (role) {
           case A -> Fragments.a(shape.m(), shape.k(), bits);

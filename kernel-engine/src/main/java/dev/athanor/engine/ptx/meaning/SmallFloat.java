@@ -3,13 +3,17 @@ package dev.athanor.engine.ptx.meaning;
 import dev.athanor.engine.ptx.Modifier.Rounding;
 import dev.athanor.engine.ptx.Type;
 
-/** Floating-point formats of 8 and 16 bits (PTX ISA 5.2.2, 5.2.3). */
+/** Floating-point formats of 4 to 16 bits (PTX ISA 5.2.2, 5.2.3). */
 public enum SmallFloat {
   F16(10, -14, 0x7BFF, 0x7C00, 0x7FFF),
   BF16(7, -126, 0x7F7F, 0x7F80, 0x7FFF),
   /** Has no infinity: overflow becomes NaN unless it saturates to the largest number. */
   E4M3(3, -6, 0x7E, 0x7F, 0x7F),
-  E5M2(2, -14, 0x7B, 0x7C, 0x7F);
+  E5M2(2, -14, 0x7B, 0x7C, 0x7F),
+  /** Like the following formats, has neither infinity nor NaN: both become the largest number. */
+  E3M2(2, -2, 0x1F, 0x1F, 0x1F),
+  E2M3(3, 0, 0x1F, 0x1F, 0x1F),
+  E2M1(1, 0, 0x7, 0x7, 0x7);
 
   private final int fractionBits;
   private final int minExponent;
@@ -39,6 +43,11 @@ public enum SmallFloat {
       case BF16 -> Float.intBitsToFloat(bits << 16);
       case E5M2 -> Float.float16ToFloat((short) (bits << 8));
       case E4M3 -> E4M3.decode(bits & 0xFF);
+      case E3M2 -> E3M2.decode(bits & 0x3F);
+      case E2M3 -> E2M3.decode(bits & 0x3F);
+      case E2M1 -> E2M1.decode(bits & 0xF);
+      case UE4M3 -> E4M3.decode(bits & 0x7F);
+      case UE8M0 -> (bits & 0xFF) == 0xFF ? Float.NaN : Math.scalb(1f, (bits & 0xFF) - 127);
       default -> throw unknown(type);
     };
   }
@@ -70,6 +79,9 @@ public enum SmallFloat {
       case BF16 -> BF16;
       case E4M3 -> E4M3;
       case E5M2 -> E5M2;
+      case E3M2 -> E3M2;
+      case E2M3 -> E2M3;
+      case E2M1 -> E2M1;
       default -> throw unknown(type);
     };
   }
@@ -81,7 +93,7 @@ public enum SmallFloat {
   private float decode(int bits) {
     int signBit = signBit();
     int magnitude = bits & (signBit - 1);
-    if (magnitude >= infinity) {
+    if (magnitude > maximum) {
       return Float.NaN;
     }
     int exponent = Math.max(magnitude >> fractionBits, 1);
@@ -123,6 +135,6 @@ public enum SmallFloat {
   }
 
   private int signBit() {
-    return nan > 0xFF ? 0x8000 : 0x80;
+    return Integer.highestOneBit(nan) << 1;
   }
 }

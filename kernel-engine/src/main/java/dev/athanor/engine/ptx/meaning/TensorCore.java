@@ -23,6 +23,7 @@ public record TensorCore(int fractionBits, int depth, Sum sum) {
   private static final int HOPPER = 90;
   private static final int CONSUMER_BLACKWELL = 120;
   private static final int FP8_FRACTION = 13;
+  private static final int FP4_FRACTION = 35;
 
   /** The format and rounding of a sum. */
   public enum Sum {
@@ -82,8 +83,9 @@ public record TensorCore(int fractionBits, int depth, Sum sum) {
   /**
    * Returns the tensor cores of a target for {@code mma.sync} and {@code wmma}. Volta adds blocks
    * of 4 products; Turing to Ada add 16 bytes per row (8 of f16, 4 of tf32, 16 of fp8), Hopper 32
-   * bytes. Ada adds fp8 with 13 bits. If {@link #convertsFp8}, the result describes one of two
-   * instructions with k / 2 f16 factors each.
+   * bytes. Ada adds fp8 with 13 bits, sm_120 packed 4-bit products with 35 like the model's other
+   * Blackwell cores. If {@link #convertsFp8}, the result describes one of two instructions with k /
+   * 2 f16 factors each.
    *
    * @param sum type of the sum, f32 or f16
    * @param k depth of the instruction
@@ -96,12 +98,15 @@ public record TensorCore(int fractionBits, int depth, Sum sum) {
     }
     int depth =
         switch (factors) {
-          case E4M3, E5M2 -> convertsFp8(target) ? k / 2 : k;
           case F16, BF16 -> sm >= HOPPER ? 16 : sm >= TURING ? 8 : 4;
           case TF32 -> sm >= HOPPER ? 8 : 4;
+          default -> convertsFp8(target) ? k / 2 : k;
         };
-    return new TensorCore(
-        sm >= HOPPER ? 25 : sm >= TURING ? 24 : 23, Math.min(depth, k), half ? Sum.F16 : Sum.F32);
+    int fraction =
+        factors == NumberFormat.PACKED_E2M1
+            ? FP4_FRACTION
+            : sm >= HOPPER ? 25 : sm >= TURING ? 24 : 23;
+    return new TensorCore(fraction, Math.min(depth, k), half ? Sum.F16 : Sum.F32);
   }
 
   /**

@@ -20,6 +20,7 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -221,7 +222,7 @@ public final class InstructionTable {
 
   private static Operand resolved(Operand operand, OperandSlot slot, Modifiers modifiers) {
     return switch (operand) {
-      case Operand.Immediate literal -> slot.literal(literal, modifiers);
+      case Operand.Immediate literal -> slot.literal(literal, 0, modifiers);
       case Operand.Element(var address) ->
           slot.kind() == OperandSlot.Kind.MEMORY
               ? new Operand.Address(new Operand.Symbol(address.name()), address.offset())
@@ -230,11 +231,11 @@ public final class InstructionTable {
           resolved(vector.elements().getFirst(), slot, modifiers);
       case Operand.Vector vector ->
           Operand.Vector.of(
-              vector.elements().stream()
-                  .map(element ->
-                      element instanceof Operand.Immediate literal
-                          ? slot.literal(literal, modifiers)
-                          : element)
+              IntStream.range(0, vector.elements().size())
+                  .mapToObj(i ->
+                      vector.elements().get(i) instanceof Operand.Immediate literal
+                          ? slot.literal(literal, i, modifiers)
+                          : vector.elements().get(i))
                   .toList());
       default -> operand;
     };

@@ -1,5 +1,6 @@
 package dev.athanor.engine.ptx.table;
 
+import static dev.athanor.engine.ptx.table.Row.consumerBlackwell;
 import static dev.athanor.engine.ptx.table.Row.row;
 import static dev.athanor.engine.ptx.table.Row.warp;
 
@@ -21,6 +22,7 @@ import java.util.List;
 final class MatrixRows {
 
   private static final String MMA = "9.7.14.5.14";
+  private static final String F8F6F4 = "<e4m3|e5m2|e3m2|e2m3|e2m1>";
   private static final String SHAPES = "<m16n16k16|m8n32k16|m32n8k16>";
 
   // spotless:off
@@ -54,6 +56,13 @@ final class MatrixRows {
           mma("7.1", 80, "m16n8k128.row.col.s32.b1.b1.s32.and.popc d:s32*4, a:b32*2, b:b32*1, c:s32*4"),
           mma("7.0", 80, "m16n8k256.row.col.s32.b1.b1.s32.xor.popc d:s32*4, a:b32*4, b:b32*2, c:s32*4"),
           mma("7.1", 80, "m16n8k256.row.col.s32.b1.b1.s32.and.popc d:s32*4, a:b32*4, b:b32*2, c:s32*4"),
+
+          small("m16n8k32.row.col.kind::f8f6f4.f32." + F8F6F4 + "." + F8F6F4 + ".f32 d:f32*4, a:b32*4, b:b32*2, c:f32*4"),
+          small("m16n8k32.row.col.kind::f8f6f4.f16." + F8F6F4 + "." + F8F6F4 + ".f16 d:b32*2, a:b32*4, b:b32*2, c:b32*2"),
+          small("m16n8k32.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32." + F8F6F4 + "." + F8F6F4 + ".f32.ue8m0 " + scaled("0..3")),
+          small("m16n8k64.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 " + scaled("0,2")),
+          small("m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 " + scaled("0,2")),
+          small("m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 " + scaled("0")),
 
           wmma("6.1", 70, "sync.aligned.<row|col>.<row|col>." + SHAPES + ".f16.f16 d:b32*4, a:b32*8, b:b32*8, c:b32*4"),
           wmma("6.1", 70, "sync.aligned.<row|col>.<row|col>." + SHAPES + ".f16.f32 d:b32*4, a:b32*8, b:b32*8, c:f32*8"),
@@ -150,6 +159,23 @@ final class MatrixRows {
   private static Row mma(String version, int sm, String syntax) {
     return warp(
         WarpKind.MATRIX_PRODUCT, MMA, version, sm, "mma.sync.aligned." + syntax, MatrixProduct.MMA);
+  }
+
+  /** Creates a product of 4- to 8-bit floating-point factors. */
+  private static Row small(String syntax) {
+    return consumerBlackwell(
+        WarpKind.MATRIX_PRODUCT, MMA, "8.7", "mma.sync.aligned." + syntax, MatrixProduct.MMA);
+  }
+
+  /**
+   * Returns the operands of a block-scaled product.
+   *
+   * @param bytes the permitted byte-ids
+   */
+  private static String scaled(String bytes) {
+    return ("d:f32*4, a:b32*4, b:b32*2, c:f32*4, scale_a_data:word, selector_a:u16(%s;0..1)*2,"
+            + " scale_b_data:word, selector_b:u16(%s;0..3)*2")
+        .formatted(bytes, bytes);
   }
 
   private static Row wmma(String version, int sm, String syntax) {

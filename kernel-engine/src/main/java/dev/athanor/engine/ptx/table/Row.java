@@ -100,6 +100,15 @@ public final class Row {
     return new Row(section, since, syntax, _ -> true, _ -> new Warp(kind, function));
   }
 
+  /** Creates a warp-level row that requires sm_120a, or sm_121a. */
+  static Row consumerBlackwell(
+      WarpKind kind, String section, String version, String syntax, WarpFunction function) {
+    var since = new Since(Version.of(version), new Target(120, true));
+    var row = new Row(section, since, syntax, _ -> true, _ -> new Warp(kind, function));
+    row.alternative = new Since(Version.of("8.8"), new Target(121, true));
+    return row;
+  }
+
   /** Creates a warp-level row. */
   static Row warp(
       WarpKind kind, String section, String version, int sm, String syntax, WarpFunction function) {

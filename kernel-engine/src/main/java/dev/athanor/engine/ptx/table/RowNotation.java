@@ -22,7 +22,8 @@ import java.util.stream.LongStream;
  *   <li>An operand is {@code d}, {@code a:u32} (with its own type), {@code d:b32*4} or {@code
  *       d*vec} (a vector), {@code d|p:pred} (a pair), {@code d+:f32*4} (a result that is also
  *       read), {@code d?} (a result that {@code _} may replace), {@code [a]:shared} (memory),
- *       {@code n:literal(4,8,16)} or {@code a:u32(0..15)}.
+ *       {@code n:literal(4,8,16)}, {@code a:u32(0..15)} or {@code a:u16(0..3;0..1)*2} (literals for
+ *       each element of a vector).
  *   <li>{@code {1…}} is optional part 1; all parts of one number are present or absent together:
  *       {@code setp.cmp{2.<and|or|xor>}.sint p:pred{1|q:pred}, a, b{2, c:pred}} is four forms.
  * </ul>
@@ -37,7 +38,7 @@ record RowNotation(String text, Set<Integer> chosen) {
   private static final Pattern PART = Pattern.compile("\\{(\\d)((?:[^{}]|\\{[^{}]*})*)}");
   private static final Pattern OPERAND =
       Pattern.compile(
-          "(\\[?)([a-z_]+)]?([+?]?)(?::([a-z0-9]+))?(?:\\(([-\\d,.]+)\\))?"
+          "(\\[?)([a-z_]+)]?([+?]?)(?::([a-z0-9]+))?(?:\\(([-\\d,.;]+)\\))?"
               + "(?:\\*(\\d+|vec|half|quarter))?(?:\\|(.+))?");
 
   /** Returns all combinations of optional parts, those without part 1 first. */
@@ -138,10 +139,14 @@ record RowNotation(String text, Set<Integer> chosen) {
     var name = Name.of(m.group(2));
     var rule = m.group(4) == null ? "type" : m.group(4);
     var kind = kind(name, rule, !m.group(1).isEmpty());
-    var allowed = m.group(5) == null ? Set.<Long>of() : literals(m.group(5));
+    var allowed =
+        m.group(5) == null
+            ? List.<Set<Long>>of()
+            : Arrays.stream(m.group(5).split(";")).map(RowNotation::literals).toList();
     var typeRule =
         switch (kind) {
-          case LITERAL -> allowed.stream().anyMatch(literal -> literal < 0) ? "s32" : "u32";
+          case LITERAL ->
+              allowed.stream().flatMap(Set::stream).anyMatch(literal -> literal < 0) ? "s32" : "u32";
           case SPECIAL ->
               rule.equals("special64") ? "u64" : rule.equals("specialpred") ? "pred" : "u32";
           case LABEL, SYMBOL, TILE, FUNCTION, ARGUMENTS, TARGETS -> "u64";

@@ -35,12 +35,21 @@ public record SlowTensorCore(int fraction, Format format, int smallestA, int sma
 
   /** Returns the sum of a block of products and c. */
   public double add(double[] a, double[] b, double c) {
+    var exponents = new int[a.length];
+    for (int k = 0; k < a.length; k++) {
+      exponents[k] = exponent(a[k], smallestA) + exponent(b[k], smallestB);
+    }
+    return add(a, b, exponents, c);
+  }
+
+  /** Like {@link #add(double[], double[], double)}, with the exponents of the products. */
+  public double add(double[] a, double[] b, int[] exponents, double c) {
     double plain = c;
     int greatest = c == 0 ? SMALLEST : exponent(c, format.smallest);
     for (int k = 0; k < a.length; k++) {
       plain += a[k] * b[k];
       if (a[k] != 0 && b[k] != 0) {
-        greatest = Math.max(greatest, exponent(a[k], smallestA) + exponent(b[k], smallestB));
+        greatest = Math.max(greatest, exponents[k]);
       }
     }
     if (!Double.isFinite(plain)) {

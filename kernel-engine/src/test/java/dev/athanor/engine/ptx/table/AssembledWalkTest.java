@@ -50,7 +50,7 @@ class AssembledWalkTest {
   private static final Version NEWEST = VERSIONS.getLast();
 
   private static final List<Target> TARGETS =
-      Stream.of(30, 32, 35, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 89, 90, 100)
+      Stream.of(30, 32, 35, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 89, 90, 100, 120)
           .map(sm -> new Target(sm, false))
           .toList();
 
@@ -69,8 +69,8 @@ class AssembledWalkTest {
             .filter(target -> sweep || Set.of("sm_80", "sm_90a").contains(target))
             .map(target -> Arguments.of("JNvPTXCompiler", target));
     var all =
-        Stream.of("sm_80", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a")
-            .filter(target -> sweep || Set.of("sm_90a", "sm_100a").contains(target))
+        Stream.of("sm_80", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120a")
+            .filter(target -> sweep || Set.of("sm_90a", "sm_100a", "sm_120a").contains(target))
             .map(target -> Arguments.of("ptxas", target));
     return Stream.concat(known, all);
   }

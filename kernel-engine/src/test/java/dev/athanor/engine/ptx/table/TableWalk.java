@@ -239,7 +239,7 @@ public final class TableWalk {
               modifiers.has("param") ? 0 : 16);
       case LITERAL ->
           Operand.Immediate.of(
-              slot.allowed().isEmpty() ? 1 : (int) (long) slot.allowed().iterator().next());
+              slot.allowed().isEmpty() ? 1 : (int) (long) slot.allowed(0).iterator().next());
       case TILE ->
           new Operand.Tile(
               new Register(RegisterClass.B64, "%rd0"),
