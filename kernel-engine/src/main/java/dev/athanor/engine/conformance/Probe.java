@@ -183,7 +183,8 @@ public record Probe(
       }
       return;
     }
-    int choices = form.operands().stream().mapToInt(slot -> literals(slot, 0).size()).max().orElse(1);
+    int choices =
+        form.operands().stream().mapToInt(slot -> literals(slot, 0).size()).max().orElse(1);
     for (int choice = 0; choice < choices; choice++) {
       all.add(of(form, modifiers, choice, Optional.empty()));
     }

@@ -66,9 +66,9 @@ public record Report(
     MBARRIER_OVERRUN("An mbarrier phase that completes before waiters of the previous one resume."),
 
     PRODUCT_FENCE("A wgmma uses registers accessed before without a fence."),
-    PRODUCT_NOT_AWAITED("An access to registers of a wgmma before it is waited for."),
-    PRODUCT_OPERAND_WRITTEN("A write to an operand of a wgmma before it is waited for."),
-    PRODUCT_LEFT_AT_EXIT("A wgmma that its warpgroup never waited for."),
+    PRODUCT_NOT_AWAITED("An access to the sums of a product before it is waited for."),
+    PRODUCT_OPERAND_WRITTEN("A write to an operand of a product before it is waited for."),
+    PRODUCT_LEFT_AT_EXIT("A product that no thread waited for."),
 
     DEADLOCK("All threads wait for each other."),
     LIVELOCK("Threads loop forever without effect."),

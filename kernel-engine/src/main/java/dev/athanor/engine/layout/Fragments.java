@@ -4,6 +4,7 @@ import static dev.athanor.engine.layout.Axis.COLUMN;
 import static dev.athanor.engine.layout.Axis.ELEMENT;
 import static dev.athanor.engine.layout.Axis.LANE;
 import static dev.athanor.engine.layout.Axis.ROW;
+import static dev.athanor.engine.layout.Fragment.LANES;
 
 import java.util.List;
 
@@ -41,7 +42,8 @@ public final class Fragments {
   /** The scale factors of B, whose columns are rows here; each lane of a quad holds four bytes. */
   public static final Fragment SCALES_B =
       new Fragment(
-          "scales of B", LinearLayout.of(ELEMENT, COLUMN, 4).times(LANE, COLUMN, 4).times(LANE, ROW, 8));
+          "scales of B",
+          LinearLayout.of(ELEMENT, COLUMN, 4).times(LANE, COLUMN, 4).times(LANE, ROW, 8));
 
   /** One 8x8 matrix of {@code ldmatrix} with 16-bit elements: 2 per lane, in one register. */
   public static final Fragment MATRIX_8X8 = new Fragment("8x8", c(8).layout());
@@ -121,6 +123,32 @@ public final class Fragments {
         tile.layout()
             .times(ELEMENT, COLUMN, columns / tile.columns())
             .times(ELEMENT, ROW, rows / tile.rows()));
+  }
+
+  /**
+   * Returns the words of tensor memory that the lanes of a warp load or store (PTX ISA 9.7.16.2.3).
+   *
+   * @param shape such as {@code 16x64b}
+   * @param repetitions along the columns
+   * @throws IllegalArgumentException if there is no such shape
+   */
+  public static Fragment tensorMemory(String shape, int repetitions) {
+    var tile =
+        switch (shape) {
+          case "32x32b" -> LinearLayout.of(LANE, ROW, 32);
+          case "16x64b" ->
+              new LinearLayout(
+                  Dimensions.of(LANE, LANES),
+                  Dimensions.of(COLUMN, 2).and(ROW, 16),
+                  List.of(16, 1, 2, 4, 8));
+          case "16x128b" ->
+              LinearLayout.of(LANE, COLUMN, 4).times(LANE, ROW, 8).times(ELEMENT, ROW, 2);
+          case "16x256b" -> c(16).layout();
+          default -> throw new IllegalArgumentException("no shape of tensor memory: " + shape);
+        };
+    return new Fragment(
+        "tensor memory %s.x%d".formatted(shape, repetitions),
+        tile.times(ELEMENT, COLUMN, repetitions));
   }
 
   /** Returns the transposed matrix: each lane holds the elements with rows and columns swapped. */

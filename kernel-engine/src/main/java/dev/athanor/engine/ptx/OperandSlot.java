@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  *     operation type, a digit for the n-th type of the instruction where wider registers are legal,
  *     {@code first} for the first type, {@code predreg} for a predicate register, {@code word} for
  *     a 32-bit register; for an address, the state space if the instruction accesses several:
- *     {@code shared}, {@code cluster}, {@code global} or {@code generic}
+ *     {@code shared}, {@code cluster}, {@code global}, {@code generic} or {@code tensor}
  * @param length number of registers of a vector operand; {@link #SCALAR} = no vector, {@link
  *     #BY_MODIFIER} = from {@code .v2} or {@code .v4}, {@link #HALF_ROW} and {@link #QUARTER_ROW} =
  *     from the columns of the matrix
@@ -104,6 +104,10 @@ public record OperandSlot(
     SELECTOR_A("selector_a"),
     SCALE_B_DATA("scale_b_data"),
     SELECTOR_B("selector_b"),
+    /** Describes the shapes and types of a product. */
+    INSTRUCTION_DESCRIPTOR("idesc"),
+    /** Whether a product is added to the matrix in tensor memory. */
+    ENABLE_INPUT_D("enable_input_d"),
     /** Whether a product is added to the accumulator. */
     SCALE_D("scale_d"),
     SCALE_A("scale_a"),
@@ -238,13 +242,18 @@ public record OperandSlot(
   /** Returns the state space of an address; null = generic. */
   public @Nullable Space space(Modifiers modifiers) {
     return switch (typeRule) {
-      case "shared" -> Space.SHARED;
+      case "shared", "tensor" -> Space.SHARED;
       case "cluster" -> Space.SHARED_CLUSTER;
       case "global" -> Space.GLOBAL;
       case "local" -> Space.LOCAL;
       case "generic" -> null;
       default -> modifiers.find(Space.class).orElse(null);
     };
+  }
+
+  /** Returns whether this is an address in tensor memory, which is not a state space. */
+  public boolean isInTensorMemory() {
+    return typeRule.equals("tensor");
   }
 
   /** Returns the type of each register. */

@@ -365,6 +365,32 @@ public sealed interface Semantics {
    */
   record WgmmaWait() implements Completion {}
 
+  /** An instruction for tensor memory or the products in it (PTX ISA 9.7.16). */
+  record TensorMemory(TensorMemoryKind kind) implements Asynchronous {}
+
+  /** A kind of {@link TensorMemory} instruction. */
+  enum TensorMemoryKind {
+    /** Allocates columns and stores their address in shared memory. */
+    ALLOCATE,
+    DEALLOCATE,
+    /** Promises that the block allocates no more. */
+    RELINQUISH,
+    /** Copies words to registers. */
+    LOAD,
+    /** Copies registers to words. */
+    STORE,
+    /** Waits for the loads of the thread. */
+    WAIT_LOADS,
+    /** Waits for the stores of the thread. */
+    WAIT_STORES,
+    /** Multiplies matrices. */
+    MULTIPLY,
+    /** Arrives at an mbarrier once the products of the thread are complete. */
+    COMMIT,
+    /** Orders the other kinds and the synchronization of threads. */
+    FENCE
+  }
+
   /** Jumps to a label. */
   record Branch() implements Control {}
 

@@ -320,9 +320,7 @@ public final class RandomKernels {
       }
       case Operand.Vector v when !slot.allowed().isEmpty() ->
           Operand.Vector.of(
-              IntStream.range(0, v.elements().size())
-                  .mapToObj(i -> permitted(slot, i))
-                  .toList());
+              IntStream.range(0, v.elements().size()).mapToObj(i -> permitted(slot, i)).toList());
       case Operand.Vector v -> {
         var elements = new ArrayList<Register>();
         v.elements().forEach(_ -> elements.add(register(slot, modifiers, elements)));

@@ -2,6 +2,7 @@ package dev.athanor.engine.emulator.async;
 
 import dev.athanor.engine.device.TensorMap;
 import dev.athanor.engine.emulator.async.BulkSteps.Completion;
+import dev.athanor.engine.emulator.async.TensorMemorySteps.TensorAddress;
 import dev.athanor.engine.emulator.async.TransferEndpoint.Reduction;
 import dev.athanor.engine.emulator.async.WgmmaSteps.Left;
 import dev.athanor.engine.emulator.async.WgmmaSteps.Right;
@@ -9,13 +10,18 @@ import dev.athanor.engine.emulator.memory.EncodedTensorMap;
 import dev.athanor.engine.emulator.memory.Registers.Lanes;
 import dev.athanor.engine.emulator.step.Addresses;
 import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.step.SimpleSteps;
 import dev.athanor.engine.emulator.step.Step;
+import dev.athanor.engine.layout.Fragment;
+import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Modifier;
+import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.OperandSlot;
 import dev.athanor.engine.ptx.OperandSlot.Name;
 import dev.athanor.engine.ptx.Semantics.MbarrierKind;
+import dev.athanor.engine.ptx.Semantics.TensorMemoryKind;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.meaning.ReductionOperation;
@@ -181,6 +187,68 @@ public final class AsyncBinder {
         shape,
         bits,
         WgmmaProduct.of(shape, modifiers, scale(Name.SCALE_A), scale(Name.SCALE_B)));
+  }
+
+  public Step tensorMemory(TensorMemoryKind kind) {
+    var modifiers = instruction.modifiers();
+    return switch (kind) {
+      case ALLOCATE ->
+          new TensorMemorySteps.Allocate(
+              async, instruction, addresses(Name.A), required(Name.N, Type.U32));
+      case DEALLOCATE ->
+          new TensorMemorySteps.Deallocate(
+              async, instruction, required(Name.A, Type.B32), required(Name.N, Type.U32));
+      case RELINQUISH -> new TensorMemorySteps.Relinquish(async, instruction);
+      case LOAD, STORE -> {
+        boolean load = kind == TensorMemoryKind.LOAD;
+        yield new TensorMemorySteps.Move(
+            async,
+            instruction,
+            tensorAddress(Name.A),
+            elements(Objects.requireNonNull(operand(load ? Name.D : Name.B)))
+                .map(o -> sources.of(o, Type.B32))
+                .toList(),
+            words(modifiers),
+            load,
+            modifiers.has("pack::16b") || modifiers.has("unpack::16b"));
+      }
+      case WAIT_LOADS -> new TensorMemorySteps.Wait(async, instruction, true);
+      case WAIT_STORES -> new TensorMemorySteps.Wait(async, instruction, false);
+      case MULTIPLY -> {
+        boolean shared = !slot(Name.A).isInTensorMemory();
+        yield new TensorMemoryProducts.Multiply(
+            async,
+            instruction,
+            tensorAddress(Name.D),
+            shared ? null : tensorAddress(Name.A),
+            shared ? required(Name.A, Type.B64) : null,
+            required(Name.B, Type.B64),
+            required(Name.INSTRUCTION_DESCRIPTOR, Type.B32),
+            required(Name.ENABLE_INPUT_D, Type.PRED));
+      }
+      case COMMIT -> new TensorMemoryProducts.Commit(async, instruction, addresses(Name.MBARRIER));
+      case FENCE -> new SimpleSteps.NoEffect();
+    };
+  }
+
+  /** Returns the words that a load or store moves: {@code .16x64b.x4} has the words of 4 tiles. */
+  private static Fragment words(Modifiers modifiers) {
+    var shape = "";
+    int repetitions = 0;
+    for (var modifier : modifiers.list()) {
+      var word = modifier.word();
+      if (word.endsWith("b") && Character.isDigit(word.charAt(0))) {
+        shape = word;
+      } else if (word.startsWith("x")) {
+        repetitions = Integer.parseInt(word.substring(1));
+      }
+    }
+    return Fragments.tensorMemory(shape, repetitions);
+  }
+
+  private TensorAddress tensorAddress(Name name) {
+    var address = (Operand.Address) Objects.requireNonNull(operand(name));
+    return new TensorAddress(sources.of(address.base(), Type.B32), (int) address.offset());
   }
 
   private boolean isZero(Name name) {

@@ -3,6 +3,7 @@ package dev.athanor.engine.emulator.async;
 import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.step.Block;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,6 +28,9 @@ public final class AsyncState {
 
   private final AsyncCluster cluster;
 
+  /** Null until an instruction uses it. */
+  private @Nullable TensorMemory tensorMemory;
+
   AsyncState(Block block, AsyncCluster cluster) {
     this.block = block;
     this.cluster = cluster;
@@ -44,11 +48,27 @@ public final class AsyncState {
     mbarriers.clear();
     bulkGroups.clear();
     warpGroups.forEach(WarpGroup::clear);
+    if (tensorMemory != null) {
+      tensorMemory.clear();
+    }
   }
 
   /** Completes all copies of threads that exit. */
   public void exit(int warp, int lanes) {
     copies.finishAll(warp, lanes);
+    if (tensorMemory != null && Arrays.stream(block.live).allMatch(live -> live == 0)) {
+      tensorMemory.checkFreed(block);
+    }
+  }
+
+  /** Returns the tensor memory of the block. */
+  TensorMemory tensorMemory() {
+    var memory = tensorMemory;
+    if (memory == null) {
+      memory = new TensorMemory(block, pending);
+      tensorMemory = memory;
+    }
+    return memory;
   }
 
   /** The {@code cp.async} copies, which make their own steps. */

@@ -5,9 +5,10 @@ import dev.athanor.engine.layout.Swizzle;
 import java.util.List;
 
 /**
- * A {@code wgmma} factor in shared memory, as its descriptor describes it (PTX ISA 9.7.15.5.1). The
- * matrix consists of core matrices of 8 rows of 16 bytes, or of the width of the swizzle. The outer
- * dimension of A is m, that of B is n; the other dimension is k.
+ * A factor of {@code wgmma} or {@code tcgen05.mma} in shared memory, as its descriptor describes it
+ * (PTX ISA 9.7.15.5.1, 9.7.16.4.1). The matrix consists of core matrices of 8 rows of 16 bytes, or
+ * of the width of the swizzle. The outer dimension of A is m, that of B is n; the other dimension
+ * is k.
  *
  * @param start the address of the first element
  * @param leading bytes from one core matrix to the next: along k without a swizzle; along the outer
@@ -45,6 +46,32 @@ public record SharedMatrix(
         SWIZZLES.get((int) (descriptor >>> 62)),
         byDepth,
         size);
+  }
+
+  /**
+   * Decodes a descriptor of {@code tcgen05.mma}, which also has constant bits.
+   *
+   * @throws IllegalArgumentException if they differ, the matrix starts within the repeat of its
+   *     swizzle, or the swizzle exchanges 32-byte units
+   */
+  static SharedMatrix ofTensorMemoryProduct(long descriptor, boolean byDepth, int size) {
+    if (((descriptor >>> 46) & 7) != 1 || ((descriptor >>> 52) & 0x1FF) != 0) {
+      throw new IllegalArgumentException(
+          "the descriptor 0x%016x has the bits %d%d%d in 46..48 and 0x%x in 52..60; 001 and 0 are"
+                  .formatted(
+                      descriptor,
+                      (descriptor >>> 48) & 1,
+                      (descriptor >>> 47) & 1,
+                      (descriptor >>> 46) & 1,
+                      (descriptor >>> 52) & 0x1FF)
+              + " required");
+    }
+    if (((descriptor >>> 61) & 1) != 0) {
+      throw new IllegalArgumentException(
+          "the descriptor 0x%016x has the swizzling mode %d; 0, 2, 4 and 6 are supported"
+              .formatted(descriptor, descriptor >>> 61));
+    }
+    return of(descriptor, byDepth, size);
   }
 
   /** Returns the address of an element. */

@@ -9,8 +9,8 @@ import dev.athanor.engine.ptx.meaning.NumberTile;
 import dev.athanor.engine.ptx.meaning.TensorCore;
 
 /**
- * The arithmetic of {@code wgmma.mma_async} (PTX ISA 9.7.15.5) on the bits of elements: A is m by
- * k, B is k by n, the accumulator is m by n, all row-major.
+ * The arithmetic of {@code wgmma.mma_async} and {@code tcgen05.mma} (PTX ISA 9.7.15.5, 9.7.16.10)
+ * on the bits of elements: A is m by k, B is k by n, the accumulator is m by n, all row-major.
  */
 @FunctionalInterface
 interface WgmmaProduct {
@@ -31,7 +31,12 @@ interface WgmmaProduct {
           new OfIntegers(
               shape, types.get(1) == Type.S8, types.get(2) == Type.S8, modifiers.has("satfinite"));
       case B1 -> (a, b, sums) -> countCommonBits(shape, a, b, sums);
-      default -> new OfFloats(shape, types.get(0), types.get(1), types.get(2), scaleA, scaleB);
+      default -> {
+        var d = types.get(0);
+        var a = types.get(1);
+        var core = TensorCore.wgmma(NumberFormat.of(a), d, shape.k());
+        yield new OfFloats(shape, d, a, types.get(2), scaleA, scaleB, core);
+      }
     };
   }
 
@@ -83,7 +88,7 @@ interface WgmmaProduct {
     private final float[] numbers;
     private final DotProducts products;
 
-    OfFloats(MatrixShape shape, Type d, Type a, Type b, int scaleA, int scaleB) {
+    OfFloats(MatrixShape shape, Type d, Type a, Type b, int scaleA, int scaleB, TensorCore core) {
       this.formatA = NumberFormat.of(a);
       this.formatB = NumberFormat.of(b);
       this.numbersA = new NumberTile(shape.m(), shape.k(), formatA.minExponent());
@@ -92,7 +97,7 @@ interface WgmmaProduct {
       this.scaleB = scaleB;
       this.half = d == Type.F16;
       this.numbers = new float[shape.m() * shape.n()];
-      this.products = new DotProducts(shape, TensorCore.wgmma(formatA, d, shape.k()));
+      this.products = new DotProducts(shape, core);
     }
 
     @Override

@@ -1,7 +1,6 @@
 package dev.athanor.engine.emulator.async;
 
 import dev.athanor.engine.emulator.memory.Fault;
-import dev.athanor.engine.emulator.memory.LaneAccess;
 import dev.athanor.engine.emulator.memory.Registers.Lanes;
 import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.Step;
@@ -14,7 +13,6 @@ import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.meaning.RegisterTile;
-import java.lang.foreign.ValueLayout;
 import java.util.BitSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -101,20 +99,20 @@ public final class WgmmaSteps {
       int k = shape.k();
       int[] a = new int[m * k];
       if (left.registers.isEmpty()) {
-        var matrix = matrix(group, leftDescriptor, left.byDepth);
+        var factor = factor(group, leftDescriptor, left.byDepth, m);
         for (int row = 0; row < m; row++) {
           for (int column = 0; column < k; column++) {
-            a[row * k + column] = element(group, matrix.address(row, column));
+            a[row * k + column] = factor.element(row, column);
           }
         }
       } else {
         read(group, a);
       }
-      var matrix = matrix(group, rightDescriptor, right.byDepth);
+      var factor = factor(group, rightDescriptor, right.byDepth, n);
       int[] b = new int[k * n];
       for (int row = 0; row < k; row++) {
         for (int column = 0; column < n; column++) {
-          b[row * n + column] = element(group, matrix.address(column, row));
+          b[row * n + column] = factor.element(column, row);
         }
       }
       int[] all = new int[m * n];
@@ -132,54 +130,20 @@ public final class WgmmaSteps {
     private ByteRanges factors(WarpGroup group, long leftDescriptor, long rightDescriptor) {
       var chunks = new BitSet();
       if (left.registers.isEmpty()) {
-        add(matrix(group, leftDescriptor, left.byDepth), shape.m(), chunks);
+        factor(group, leftDescriptor, left.byDepth, shape.m()).addTo(chunks);
       }
-      add(matrix(group, rightDescriptor, right.byDepth), shape.n(), chunks);
-      return visitor -> show(chunks, visitor);
+      factor(group, rightDescriptor, right.byDepth, shape.n()).addTo(chunks);
+      return SharedFactor.ranges(block, chunks);
     }
 
-    private void show(BitSet chunks, ByteRanges.Visitor visitor) {
-      for (int at = chunks.nextSetBit(0); at >= 0; ) {
-        int end = chunks.nextClearBit(at);
-        long offset = (long) TransferEndpoint.CHUNK * at;
-        visitor.visit(
-            block.sharedMemory, offset, (long) TransferEndpoint.CHUNK * (end - at), offset);
-        at = chunks.nextSetBit(end);
-      }
-    }
-
-    private void add(SharedMatrix matrix, int outer, BitSet chunks) {
-      for (int i = 0; i < outer; i++) {
-        for (int depth = 0; depth < shape.k(); depth++) {
-          long address = matrix.address(i, depth);
-          if (address < block.shared.byteSize()) {
-            chunks.set((int) (address / TransferEndpoint.CHUNK));
-          }
-        }
-      }
-    }
-
-    private SharedMatrix matrix(WarpGroup group, long descriptor, boolean byDepth) {
+    private SharedFactor factor(WarpGroup group, long descriptor, boolean byDepth, int outer) {
       try {
-        return SharedMatrix.of(descriptor, byDepth, bits / 8);
+        var matrix = SharedMatrix.of(descriptor, byDepth, bits / 8);
+        return new SharedFactor(
+            block, instruction, Warps.SIZE * group.first(), matrix, outer, shape.k());
       } catch (IllegalArgumentException e) {
         throw fault(group.first(), String.valueOf(e.getMessage()));
       }
-    }
-
-    private int element(WarpGroup group, long address) {
-      int size = bits / 8;
-      if (address + size > block.shared.byteSize()) {
-        throw fault(
-            group.first(),
-            "reads bytes %d..%d of %d bytes of shared memory"
-                .formatted(address, address + size - 1, block.shared.byteSize()));
-      }
-      return switch (size) {
-        case 1 -> block.shared.get(ValueLayout.JAVA_BYTE, address);
-        case 2 -> block.shared.get(LaneAccess.SHORT, address);
-        default -> block.shared.get(LaneAccess.INT, address);
-      };
     }
 
     /** Reads A from registers, of which each warp has 16 rows. */

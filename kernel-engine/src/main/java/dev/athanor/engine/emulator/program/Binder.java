@@ -161,6 +161,12 @@ public final class Binder {
               i,
               new WgmmaSteps.Wait(
                   async, i, i.operands().isEmpty() ? WgmmaSteps.Wait.ALL : (int) literal(i, 0)));
+      case Semantics.TensorMemory use ->
+          switch (use.kind()) {
+            case MULTIPLY, COMMIT, FENCE -> op(Kind.STRAIGHT, i, async(i).tensorMemory(use.kind()));
+            case ALLOCATE, DEALLOCATE, RELINQUISH, LOAD, STORE, WAIT_LOADS, WAIT_STORES ->
+                op(Kind.COLLECTIVE, i, async(i).tensorMemory(use.kind()));
+          };
       case Semantics.Branch _ ->
           op(Kind.BRANCH, i, new SimpleSteps.Nothing(i), label(i.operands().getFirst()), null);
       case Semantics.Exit _ -> op(Kind.EXIT, i, new SimpleSteps.Nothing(i));

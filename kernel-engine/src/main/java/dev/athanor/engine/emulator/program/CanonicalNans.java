@@ -125,6 +125,7 @@ final class CanonicalNans {
           Semantics.BulkCopy _,
           Semantics.TensorCopy _,
           Semantics.StoreAsync _,
+          Semantics.TensorMemory _,
           Semantics.Completion _,
           Semantics.Synchronization _,
           Semantics.TensorMapUpdate _,

@@ -59,6 +59,12 @@ final class AsyncAccess implements AsyncObserver.Signal {
     }
   }
 
+  /** It is complete for all that know that another operation is. */
+  void doneWith(AsyncAccess signal) {
+    readAt(signal.writeAgent, signal.writeTime);
+    completeAt(signal.writeAgent, signal.writeTime);
+  }
+
   /** Returns whether a thread knows that its writes, or its reads, are over. */
   boolean isOver(VectorClocks clocks, int warp, int lane, boolean wrote) {
     int time = wrote ? writeTime : readTime;

@@ -12,7 +12,11 @@ import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.emulator.watch.ObservedMbarrier;
 import dev.athanor.engine.ptx.Warps;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -40,6 +44,9 @@ final class AsyncSanitizer implements AsyncObserver {
 
   private final ProductRegisters registers;
 
+  /** For each thread the products in tensor memory since its last commit. */
+  private final Map<Integer, List<AsyncAccess>> uncommitted = new HashMap<>();
+
   AsyncSanitizer(BlockSanitizer block) {
     this.block = block;
     this.launch = block.launch;
@@ -57,6 +64,7 @@ final class AsyncSanitizer implements AsyncObserver {
     Arrays.fill(lastGroups, NONE);
     Arrays.fill(readGroups, 0);
     registers.begin(block.block());
+    uncommitted.clear();
   }
 
   private int inCluster(int thread) {
@@ -341,6 +349,35 @@ final class AsyncSanitizer implements AsyncObserver {
     history.clocks.acquire(warp, -1, history.live[warp], completed);
   }
 
+  @Override
+  public void multiplies(int thread, ByteRanges factors, ByteRanges sums, boolean adds) {
+    var product = async.issue(inCluster(thread), block.effect().number(), null);
+    uncommitted.computeIfAbsent(thread, _ -> new ArrayList<>()).add(product);
+    var instruction = block.effect().instruction();
+    var reads = new MemoryRequest(instruction, MemoryRequest.Kind.LOAD);
+    factors.forEach(
+        (memory, offset, bytes, _) ->
+            block.accessAsync(reads, thread, product.number, memory, offset, bytes));
+    var writes =
+        new MemoryRequest(instruction, adds ? MemoryRequest.Kind.ATOMIC : MemoryRequest.Kind.STORE);
+    sums.forEach(
+        (memory, offset, bytes, _) ->
+            block.accessAsync(writes, thread, product.number, memory, offset, bytes));
+  }
+
+  @Override
+  public Signal productsArrive(ObservedMbarrier barrier, int thread) {
+    var known = use(barrier, thread);
+    var signal = async.issue(inCluster(thread), block.effect().number(), known);
+    var products = uncommitted.remove(thread);
+    return () -> {
+      signal.done();
+      if (products != null) {
+        products.forEach(product -> product.doneWith(signal));
+      }
+    };
+  }
+
   /** The current instruction uses registers of products, or is a fence for them. */
   void usesRegisters(int warp) {
     registers.use(warp, block.effect());
@@ -356,6 +393,10 @@ final class AsyncSanitizer implements AsyncObserver {
 
   /** A thread exits. */
   void threadExits(int thread) {
+    var products = uncommitted.get(thread);
+    if (products != null) {
+      block.reportLeft(inCluster(thread), products.getLast().instruction);
+    }
     if (lastGroups[thread] >= readGroups[thread]) {
       block.reportLeft(inCluster(thread), lastInstructions[thread]);
     }

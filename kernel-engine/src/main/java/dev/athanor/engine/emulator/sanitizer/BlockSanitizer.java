@@ -312,7 +312,9 @@ final class BlockSanitizer implements Observer {
     int lane = Warps.laneOf(thread);
     int[] seen = history.clocks.seen(warp);
     int[] seenWrites =
-        effect.isInAsyncProxy() ? history.clocks.fenced(warp, ProxyMemory.SHARED) : seen;
+        effect.isInAsyncProxy() && !memory.isTensorMemory()
+            ? history.clocks.fenced(warp, ProxyMemory.SHARED)
+            : seen;
     var now = access.set(effect, request, warp, seen, seenWrites);
     request.warp = Warps.warpOf(thread);
     request.mask = 1 << lane;

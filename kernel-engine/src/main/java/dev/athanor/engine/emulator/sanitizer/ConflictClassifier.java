@@ -186,7 +186,7 @@ final class ConflictClassifier implements ConflictListener {
     }
     var earlier = launch.effects.get(AccessStamp.instruction(before));
     if (earlier.kind() == MemoryEffect.Kind.PRODUCT) {
-      return Kind.PRODUCT_OPERAND_WRITTEN;
+      return wrote ? Kind.PRODUCT_NOT_AWAITED : Kind.PRODUCT_OPERAND_WRITTEN;
     }
     return !wrote
         ? Kind.COPY_SOURCE_WRITTEN
@@ -210,7 +210,10 @@ final class ConflictClassifier implements ConflictListener {
     if (AccessStamp.isAsync(before)) {
       boolean bothReduce =
           effect.reduces() && launch.effects.get(AccessStamp.instruction(before)).reduces();
-      return bothReduce || isOver(access, lane, before, cluster, wrote)
+      boolean bothInOrder =
+          effect.isInTensorPipe()
+              && launch.effects.get(AccessStamp.instruction(before)).isInTensorPipe();
+      return bothReduce || bothInOrder || isOver(access, lane, before, cluster, wrote)
           ? null
           : pendingKind(access, before, cluster, wrote);
     }
@@ -228,7 +231,10 @@ final class ConflictClassifier implements ConflictListener {
           ? null
           : race(access, before, cluster);
     }
-    return wrote && effect.isInAsyncProxy() && !isFenced(access, lane, before, cluster, time)
+    return wrote
+            && effect.isInAsyncProxy()
+            && !access.request().memory(lane).isTensorMemory()
+            && !isFenced(access, lane, before, cluster, time)
         ? Kind.PROXY_FENCE
         : null;
   }

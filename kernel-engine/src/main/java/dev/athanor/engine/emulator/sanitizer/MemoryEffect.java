@@ -125,6 +125,15 @@ public record MemoryEffect(
       case Semantics.BulkCopy _, Semantics.TensorCopy _, Semantics.StoreAsync _ ->
           async(Kind.ASYNC, number, instruction);
       case Semantics.Wgmma _ -> async(Kind.PRODUCT, number, instruction);
+      case Semantics.TensorMemory use ->
+          switch (use.kind()) {
+            case ALLOCATE, LOAD, STORE ->
+                access(number, instruction, AccessStamp.WEAK, false, false, 0, variables);
+            case MULTIPLY -> async(Kind.PRODUCT, number, instruction);
+            case COMMIT -> plain(Kind.MBARRIER, number, instruction, 0, 0);
+            case DEALLOCATE, RELINQUISH, WAIT_LOADS, WAIT_STORES, FENCE ->
+                plain(Kind.OTHER, number, instruction, 0, 0);
+          };
       case Semantics.Warp warp ->
           switch (warp.kind()) {
             case PRODUCT_FENCE -> plain(Kind.PRODUCT_FENCE, number, instruction, 0, 0);
@@ -223,6 +232,11 @@ public record MemoryEffect(
   /** Returns whether the operation accesses memory asynchronously. */
   boolean isAsync() {
     return kind == Kind.ASYNC || kind == Kind.PRODUCT;
+  }
+
+  /** Returns whether it is a product in tensor memory, which the earlier ones precede. */
+  boolean isInTensorPipe() {
+    return instruction.form().semantics() instanceof Semantics.TensorMemory && kind == Kind.PRODUCT;
   }
 
   /** Returns whether the operation accesses memory through the async proxy. */

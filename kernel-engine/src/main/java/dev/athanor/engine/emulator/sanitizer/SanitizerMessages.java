@@ -155,7 +155,9 @@ record SanitizerMessages(
             .formatted(lane(of), product ? "product" : "copy", last.source()),
         "wait with "
             + (product
-                ? "wgmma.wait_group"
+                ? issued.isInTensorPipe()
+                    ? "tcgen05.commit and mbarrier.try_wait"
+                    : "wgmma.wait_group"
                 : issued.isAsync() ? "cp.async.bulk.wait_group" : "cp.async.wait_all")
             + " before the exit",
         1);
@@ -345,9 +347,12 @@ record SanitizerMessages(
       case READ_ONLY_WRITTEN -> "read with ld.global without .nc";
       case COPY_NOT_AWAITED, COPY_SOURCE_WRITTEN, COPY_TARGET_WRITTEN ->
           wait + " before this instruction would order them";
-      case PRODUCT_OPERAND_WRITTEN ->
-          "wgmma.wait_group before this instruction, and a barrier if other threads issued the"
-              + " product, would order them";
+      case PRODUCT_OPERAND_WRITTEN, PRODUCT_NOT_AWAITED ->
+          earlier.isInTensorPipe()
+              ? "tcgen05.commit to an mbarrier after the product, and mbarrier.try_wait before this"
+                  + " instruction, would order them"
+              : "wgmma.wait_group before this instruction, and a barrier if other threads issued"
+                    + " the product, would order them";
       case PROXY_FENCE ->
           "the PTX memory model requires fence.proxy.async after the first access and before the barrier"
               + " that orders the two (PTX ISA 9.7.9.25.2, 9.7.15.4)";
@@ -372,6 +377,9 @@ record SanitizerMessages(
       return range(request.offsets[lane], bytes) + buffer;
     }
     long offset = request.offsets[lane];
+    if (memory.isTensorMemory()) {
+      return range(offset, bytes) + "tensor memory";
+    }
     if (memory.space() == Space.LOCAL) {
       return "bytes of the thread's local memory";
     }

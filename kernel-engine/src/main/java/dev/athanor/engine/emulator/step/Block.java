@@ -203,6 +203,13 @@ public final class Block {
     }
   }
 
+  /** Notifies the observer that lanes of a warp synchronize. */
+  public void observeSynchronization(int warp, int lanes) {
+    if (observer != null) {
+      observer.synchronize(warp, lanes);
+    }
+  }
+
   /** Notifies the observer of a completed access. */
   void observed(MemoryRequest touch) {
     if (observer != null) {

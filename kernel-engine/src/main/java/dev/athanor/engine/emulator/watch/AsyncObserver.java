@@ -93,6 +93,18 @@ public interface AsyncObserver {
   Product product(int warp);
 
   /**
+   * A thread issues a product in tensor memory.
+   *
+   * @param factors the memory that the product reads
+   * @param sums the tensor memory that it writes
+   * @param adds whether it reads that too
+   */
+  void multiplies(int thread, ByteRanges factors, ByteRanges sums, boolean adds);
+
+  /** An mbarrier is to be signaled when the products that a thread has issued are done. */
+  Signal productsArrive(ObservedMbarrier barrier, int thread);
+
+  /**
    * A warp has waited for its groups of products.
    *
    * @param until how many are complete

@@ -159,7 +159,9 @@ final class BodyVerifier {
     var slots = instruction.form().operands();
     for (int i = 0; i < slots.size(); i++) {
       var operand = instruction.operands().get(i);
-      if (operand instanceof Operand.Address address) {
+      if (slots.get(i).isInTensorMemory() && operand instanceof Operand.Address address) {
+        checkTensorAddress(instruction, address);
+      } else if (operand instanceof Operand.Address address) {
         checkAddress(instruction, address, space(instruction, slots.get(i)));
       } else {
         check(instruction, slots.get(i), operand);
@@ -309,6 +311,14 @@ final class BodyVerifier {
           && !(coordinate instanceof Register c && c.registerClass() == RegisterClass.B32)) {
         fault(instruction, "a coordinate must be a .b32 register or a literal, got " + coordinate);
       }
+    }
+  }
+
+  private void checkTensorAddress(Instruction instruction, Operand.Address address) {
+    if (!(address.base() instanceof Register r) || r.registerClass() != RegisterClass.B32) {
+      fault(
+          instruction,
+          "an address in tensor memory must be a .b32 register, got " + address.base());
     }
   }
 

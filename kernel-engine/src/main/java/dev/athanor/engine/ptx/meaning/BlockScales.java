@@ -50,8 +50,7 @@ final class BlockScales {
     if (!modifiers.has("block_scale")) {
       return List.of();
     }
-    int blocks =
-        modifiers.has("scale_vec::4X") ? 4 : MatrixShape.of(modifiers).k() / BLOCK;
+    int blocks = modifiers.has("scale_vec::4X") ? 4 : MatrixShape.of(modifiers).k() / BLOCK;
     var format = NumberFormat.of(modifiers.types().getLast());
     return List.of(
         new BlockScales("A", Fragments.SCALES_A, blocks, format),

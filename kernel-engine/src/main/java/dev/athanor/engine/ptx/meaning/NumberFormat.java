@@ -2,7 +2,9 @@ package dev.athanor.engine.ptx.meaning;
 
 import dev.athanor.engine.ptx.Type;
 
-/** The formats of tensor-core factors and their scale factors; all their values are exact in f32. */
+/**
+ * The formats of tensor-core factors and their scale factors; all their values are exact in f32.
+ */
 public enum NumberFormat {
   F16(16, -14),
   BF16(16, -126),

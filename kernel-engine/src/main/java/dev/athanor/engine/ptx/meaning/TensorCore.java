@@ -139,6 +139,17 @@ public record TensorCore(int fractionBits, int depth, Sum sum) {
   }
 
   /**
+   * Returns Blackwell's tensor cores for {@code tcgen05.mma}: the products of an instruction form
+   * one block.
+   *
+   * @param sum type of the sum, f32 or f16
+   * @param k depth of the instruction
+   */
+  public static TensorCore tcgen05(Type sum, int k) {
+    return new TensorCore(25, k, sum == Type.F16 ? Sum.F16 : Sum.F32);
+  }
+
+  /**
    * Returns Hopper's tensor cores for {@code wgmma}: the products of an instruction form one block;
    * fp8 products are added with 13 bits, and an f32 accumulator of fp8 has only 13 fraction bits.
    *

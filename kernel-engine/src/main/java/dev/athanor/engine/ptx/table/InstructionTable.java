@@ -78,15 +78,19 @@ public final class InstructionTable {
               MbarrierRows.ALL,
               BulkRows.ALL,
               WgmmaRows.ALL,
+              Tcgen05Rows.ALL,
               FunctionRows.ALL,
               MatrixRows.ALL)
           .flatMap(List::stream)
           .toList();
   private static final Pattern UNSUPPORTED =
-      Pattern.compile("tex|tld4|txq|istypep|suld|sust|sured|suq|tcgen05");
+      Pattern.compile("tex|tld4|txq|istypep|suld|sust|sured|suq");
 
   private static final Pattern VOLTA = Pattern.compile("mma\\..*\\.m8n8k4\\..*f16.*");
   private static final Pattern SPARSE = Pattern.compile("(mma|wgmma\\.mma_async)\\.sp(::|\\.).*");
+  private static final Pattern TENSOR_MEMORY =
+      Pattern.compile(
+          "tcgen05\\.(?:(?:cp|shift)\\.|.*(?:cta_group::2|\\.sp\\b|\\.ws\\b|block_scale|\\.ld\\.red\\b|16x32bx2)).*");
   private static final Pattern COPY_MODE =
       Pattern.compile("^cp\\..*(\\.im2col[:\\w]*|\\.tile::\\w+)");
 
@@ -124,7 +128,7 @@ public final class InstructionTable {
     if (rows == null) {
       throw new IllegalArgumentException(
           UNSUPPORTED.matcher(words[0]).matches()
-              ? words[0] + " is not supported; textures, surfaces and tcgen05 are out of scope"
+              ? words[0] + " is not supported; textures and surfaces are out of scope"
               : "unknown instruction \"%s\"; supported are %s"
                   .formatted(
                       words[0],
@@ -138,6 +142,12 @@ public final class InstructionTable {
     if (VOLTA.matcher(opcode).matches()) {
       throw new IllegalArgumentException(
           "mma.m8n8k4 of .f16 is not supported because only Volta has it; use m16n8k8 or m16n8k16");
+    }
+    if (TENSOR_MEMORY.matcher(opcode).matches()) {
+      throw new IllegalArgumentException(
+          opcode
+              + " is not supported; of tcgen05, copies, shifts, pairs of blocks, sparse,"
+              + " weight-stationary and block-scaled products and the shape 16x32bx2 are out of scope");
     }
     var sparse = SPARSE.matcher(opcode);
     if (sparse.matches()) {

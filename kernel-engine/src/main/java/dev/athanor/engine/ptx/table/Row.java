@@ -93,6 +93,12 @@ public final class Row {
     return new Row(section, since, syntax, _ -> true, _ -> semantics);
   }
 
+  /** Creates a row that requires sm_100a. */
+  static Row blackwell(String section, String version, String syntax, Semantics semantics) {
+    var since = new Since(Version.of(version), new Target(100, true));
+    return new Row(section, since, syntax, _ -> true, _ -> semantics);
+  }
+
   /** Creates a warp-level row that requires sm_100a. */
   static Row blackwell(
       WarpKind kind, String section, String version, String syntax, WarpFunction function) {

@@ -146,7 +146,9 @@ record RowNotation(String text, Set<Integer> chosen) {
     var typeRule =
         switch (kind) {
           case LITERAL ->
-              allowed.stream().flatMap(Set::stream).anyMatch(literal -> literal < 0) ? "s32" : "u32";
+              allowed.stream().flatMap(Set::stream).anyMatch(literal -> literal < 0)
+                  ? "s32"
+                  : "u32";
           case SPECIAL ->
               rule.equals("special64") ? "u64" : rule.equals("specialpred") ? "pred" : "u32";
           case LABEL, SYMBOL, TILE, FUNCTION, ARGUMENTS, TARGETS -> "u64";

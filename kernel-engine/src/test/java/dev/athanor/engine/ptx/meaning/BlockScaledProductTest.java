@@ -31,8 +31,7 @@ class BlockScaledProductTest {
   private static final List<String> F8F6F4 = List.of("e4m3", "e5m2", "e3m2", "e2m3", "e2m1");
 
   private static Modifiers modifiers(String spelling) {
-    var words =
-        Arrays.stream(("sync.aligned." + spelling).split("\\.")).map(Modifier::of).toList();
+    var words = Arrays.stream(("sync.aligned." + spelling).split("\\.")).map(Modifier::of).toList();
     return InstructionTable.all().stream()
         .filter(row -> row.mnemonic().equals("mma"))
         .flatMap(row -> row.match(words).stream())
@@ -73,8 +72,7 @@ class BlockScaledProductTest {
         "kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
       })
   void scalesBlocks(String spelling) {
-    compare(
-        (spelling.contains("f8") ? "m16n8k32" : "m16n8k64") + ".row.col." + spelling, ROUNDS);
+    compare((spelling.contains("f8") ? "m16n8k32" : "m16n8k64") + ".row.col." + spelling, ROUNDS);
   }
 
   private static void compare(String spelling, int rounds) {
@@ -96,10 +94,7 @@ class BlockScaledProductTest {
 
   @Test
   void rejectsSelectorsWithoutADefinedResult() {
-    var run =
-        new Run(
-            modifiers(
-                "m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"));
+    var run = new Run(modifiers("m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"));
     run.select(2, 1, 0, 3);
     run.execute();
     run.select(1, 1, 0, 0);
@@ -115,8 +110,7 @@ class BlockScaledProductTest {
     run.select(0, 0, 2, 3);
     run.sources[run.sources.length - 1][7] = 2;
     assertThatThrownBy(run::execute)
-        .hasMessage(
-            "the thread-id of B is 2, but 3 in lane 0; all threads must give the same");
+        .hasMessage("the thread-id of B is 2, but 3 in lane 0; all threads must give the same");
   }
 
   /** A format without infinity, by its bits. */
@@ -249,9 +243,7 @@ class BlockScaledProductTest {
     int sum(int[][] registers, int row, int column) {
       int lane = 4 * (row % 8) + column / 2;
       int i = column % 2 + row / 8 * 2;
-      return half
-          ? registers[i / 2][lane] >>> (16 * (i % 2)) & 0xFFFF
-          : registers[i][lane];
+      return half ? registers[i / 2][lane] >>> (16 * (i % 2)) & 0xFFFF : registers[i][lane];
     }
 
     /**

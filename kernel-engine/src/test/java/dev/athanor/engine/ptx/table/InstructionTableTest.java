@@ -136,6 +136,20 @@ class InstructionTableTest {
             InstructionTable.find(
                 "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", List.of()))
         .hasMessage("mma.sp is not supported; sparse products are out of scope");
+    for (var opcode :
+        List.of(
+            "tcgen05.cp.cta_group::1.128x256b",
+            "tcgen05.mma.cta_group::2.kind::f16",
+            "tcgen05.mma.cta_group::1.kind::mxf4.block_scale",
+            "tcgen05.ld.sync.aligned.16x32bx2.x1.b32")) {
+      assertThatThrownBy(() -> InstructionTable.find(opcode, List.of()))
+          .hasMessage(
+              opcode
+                  + " is not supported; of tcgen05, copies, shifts, pairs of blocks, sparse,"
+                  + " weight-stationary and block-scaled products and the shape 16x32bx2 are out of scope");
+    }
+    assertThatThrownBy(() -> InstructionTable.find("tex.2d.v4.f32.s32", List.of()))
+        .hasMessage("tex is not supported; textures and surfaces are out of scope");
     assertThatThrownBy(() ->
             InstructionTable.find("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f32", List.of()))
         .hasMessageStartingWith(
