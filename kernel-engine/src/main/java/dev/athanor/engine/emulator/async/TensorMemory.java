@@ -36,14 +36,18 @@ final class TensorMemory {
     }
   }
 
+  /** A product, and how many the block issued before. */
+  private record Product(long number, PendingOperation operation) {}
+
   final Memory memory;
   private final MemorySegment words;
   private final PendingOperations operations;
-  private final Deque<PendingOperation> products = new ArrayDeque<>();
+  private final Deque<Product> products = new ArrayDeque<>();
   private final List<Deque<PendingOperation>> loads = new ArrayList<>();
   private final List<Deque<PendingOperation>> stores = new ArrayList<>();
   private final List<Allocation> allocations = new ArrayList<>();
   private boolean relinquished;
+  private long issued;
 
   TensorMemory(Block block, PendingOperations operations) {
     this.operations = operations;
@@ -66,6 +70,7 @@ final class TensorMemory {
     stores.forEach(Deque::clear);
     allocations.clear();
     relinquished = false;
+    issued = 0;
   }
 
   static int lane(int address) {
@@ -186,28 +191,23 @@ final class TensorMemory {
 
   /** Issues a product. */
   void multiply(PendingOperation product) {
-    PendingOperations.forgetDone(products);
-    products.add(product);
+    while (!products.isEmpty() && products.getFirst().operation.isDone()) {
+      products.removeFirst();
+    }
+    products.add(new Product(issued++, product));
     operations.issue(product);
   }
 
-  /** Returns the last product that has been issued; null if all are complete. */
-  @Nullable PendingOperation last() {
-    PendingOperations.forgetDone(products);
-    return products.peekLast();
+  /** Returns the number of products that the block has issued. */
+  long issued() {
+    return issued;
   }
 
-  /** Performs the products up to one, exclusive or inclusive. */
-  void finish(PendingOperation until, boolean inclusive) {
+  /** Performs the first products of the block. */
+  void finishFirst(long count) {
     for (var each : List.copyOf(products)) {
-      if (each == until && !inclusive) {
-        return;
-      }
-      if (!each.isDone()) {
-        operations.finish(each);
-      }
-      if (each == until) {
-        return;
+      if (each.number < count && !each.operation.isDone()) {
+        operations.finish(each.operation);
       }
     }
   }

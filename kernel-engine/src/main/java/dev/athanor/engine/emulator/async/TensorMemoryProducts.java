@@ -69,6 +69,9 @@ final class TensorMemoryProducts {
     private final @Nullable SharedFactor a;
     private final SharedFactor b;
 
+    /** The number of products that the block issued before. */
+    private long ordinal;
+
     /**
      * Decodes the operands.
      *
@@ -150,6 +153,7 @@ final class TensorMemoryProducts {
       if (observer != null) {
         observe(observer);
       }
+      ordinal = memory.issued();
       memory.multiply(this);
     }
 
@@ -176,7 +180,7 @@ final class TensorMemoryProducts {
 
     @Override
     void perform() {
-      memory.finish(this, false);
+      memory.finishFirst(ordinal);
       var shape = descriptor.shape();
       var rows = new int[shape.m() * shape.k()];
       for (int i = 0; i < rows.length; i++) {
@@ -248,7 +252,7 @@ final class TensorMemoryProducts {
       private final Mbarrier barrier;
       private final int thread;
       private final AsyncObserver.@Nullable Signal signal;
-      private final @Nullable PendingOperation last = async.tensorMemory().last();
+      private final long products = async.tensorMemory().issued();
 
       Arrival(Mbarrier barrier, int thread, AsyncObserver.@Nullable Signal signal) {
         this.barrier = barrier;
@@ -258,9 +262,7 @@ final class TensorMemoryProducts {
 
       @Override
       void perform() {
-        if (last != null) {
-          async.tensorMemory().finish(last, true);
-        }
+        async.tensorMemory().finishFirst(products);
         if (signal != null) {
           signal.done();
         }

@@ -257,7 +257,7 @@ final class TensorMemorySteps {
             int from = column + at.column() * width;
             int word = memory.get(lane + at.row(), from);
             if (width == 2) {
-              word = word & 0xFFFF | memory.get(lane + at.row(), from + 1) << 16;
+              word = (word & 0xFFFF) | (memory.get(lane + at.row(), from + 1) << 16);
             }
             registers.get(i).set(Warps.thread(warp, thread), word);
           }

@@ -28,6 +28,7 @@ public enum NumberFormat {
   private final int minExponent;
 
   /** The values of all encodings; empty for formats of more than 8 bits. */
+  @SuppressWarnings("ImmutableEnumChecker") // nothing writes it after the constructor
   private final float[] values;
 
   NumberFormat(int bits, int smallestExponent) {
