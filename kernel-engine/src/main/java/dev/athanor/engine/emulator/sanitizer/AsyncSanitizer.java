@@ -355,14 +355,12 @@ final class AsyncSanitizer implements AsyncObserver {
     uncommitted.computeIfAbsent(thread, _ -> new ArrayList<>()).add(product);
     var instruction = block.effect().instruction();
     var reads = new MemoryRequest(instruction, MemoryRequest.Kind.LOAD);
-    factors.forEach(
-        (memory, offset, bytes, _) ->
-            block.accessAsync(reads, thread, product.number, memory, offset, bytes));
+    factors.forEach((memory, offset, bytes, _) ->
+        block.accessAsync(reads, thread, product.number, memory, offset, bytes));
     var writes =
         new MemoryRequest(instruction, adds ? MemoryRequest.Kind.ATOMIC : MemoryRequest.Kind.STORE);
-    sums.forEach(
-        (memory, offset, bytes, _) ->
-            block.accessAsync(writes, thread, product.number, memory, offset, bytes));
+    sums.forEach((memory, offset, bytes, _) ->
+        block.accessAsync(writes, thread, product.number, memory, offset, bytes));
   }
 
   @Override

@@ -352,7 +352,7 @@ record SanitizerMessages(
               ? "tcgen05.commit to an mbarrier after the product, and mbarrier.try_wait before this"
                   + " instruction, would order them"
               : "wgmma.wait_group before this instruction, and a barrier if other threads issued"
-                    + " the product, would order them";
+                  + " the product, would order them";
       case PROXY_FENCE ->
           "the PTX memory model requires fence.proxy.async after the first access and before the barrier"
               + " that orders the two (PTX ISA 9.7.9.25.2, 9.7.15.4)";

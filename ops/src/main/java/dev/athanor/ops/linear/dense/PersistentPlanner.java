@@ -19,7 +19,6 @@ import dev.athanor.ops.tile.Factors;
 import dev.athanor.ops.tile.Shares;
 import dev.athanor.ops.tile.TensorTile.Instruction;
 import dev.athanor.ops.tile.TilePlanner;
-import dev.athanor.ops.tile.persistent.PersistentProduct;
 import dev.athanor.ops.tile.persistent.PersistentTile;
 import java.util.List;
 import java.util.Optional;

@@ -32,7 +32,9 @@ record PersistentVariant(PersistentTile tile, Operand a, Operand b, Epilogue epi
      * each sums. The matrices of c are the products' sums, share by share.
      */
     SHARES,
-    /** Groups of rows, which are the products: those of {@link GroupTiles}, and c as {@code rows}. */
+    /**
+     * Groups of rows, which are the products: those of {@link GroupTiles}, and c as {@code rows}.
+     */
     OF_GROUPS
   }
 

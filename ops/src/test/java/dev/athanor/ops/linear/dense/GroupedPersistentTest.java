@@ -101,7 +101,12 @@ class GroupedPersistentTest {
     var variant = planner.whole(tile);
     var outputs = trial.problem().plans(TestDevices.SMALL).getFirst().outputs();
     return new LaunchPlan(
-        variant.name(), outputs, planner.steps(variant, planner.all(variant)), 0, problem.cost(), "");
+        variant.name(),
+        outputs,
+        planner.steps(variant, planner.all(variant)),
+        0,
+        problem.cost(),
+        "");
   }
 
   /** Runs a product with each of the tiles. */
