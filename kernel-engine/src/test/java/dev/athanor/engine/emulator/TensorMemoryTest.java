@@ -186,7 +186,7 @@ class TensorMemoryTest {
             fill() + read("32x32b", 4, 4, ".pack::16b"),
             new int[SHARED / 4]);
     int word = 1000 * 33 + 2;
-    assertThat(found[128 * 33 + 1]).isEqualTo(word & 0xFFFF | (word + 1) << 16);
+    assertThat(found[128 * 33 + 1]).isEqualTo((word & 0xFFFF) | ((word + 1) << 16));
     found =
         run(
             options(AsyncTiming.LAZY),
@@ -208,7 +208,7 @@ class TensorMemoryTest {
       String kind, Type d, Type a, Type b, int codes, int m, int n, boolean inTensorMemory) {
 
     static Product of(String kind, String types, int m, int n, boolean inTensorMemory) {
-      var all = types.split("\\.");
+      var all = types.split("\\.", -1);
       int codes =
           (all[0].equals("f16") ? 0 : all[0].equals("f32") ? 1 : 2) << 4
               | code(all[1]) << 7
@@ -252,7 +252,7 @@ class TensorMemoryTest {
 
     String body() {
       var text = new StringBuilder();
-      int idesc = codes | n / 8 << 17 | m / 16 << 24;
+      int idesc = codes | ((n / 8) << 17) | ((m / 16) << 24);
       for (int step = 0; step < 2; step++) {
         if (inTensorMemory) {
           text.append("shr.u32 %r8, %r0, 3; shl.b32 %r8, %r8, 8; and.b32 %r9, %r0, 7;\n");
@@ -295,7 +295,7 @@ class TensorMemoryTest {
             for (int k = 0; k < depth(); k++) {
               int bits = number(random, right ? b : a);
               for (int i = 0; i < a.bytes(); i++) {
-                bytes[start(step, right) + offset(row, k * a.bytes() + i)] = (byte) (bits >> 8 * i);
+                bytes[start(step, right) + offset(row, k * a.bytes() + i)] = (byte) (bits >> (8 * i));
               }
             }
           }
@@ -464,48 +464,62 @@ class TensorMemoryTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%d0}, [%r5];\n"
-            + "# accesses lanes 0..31 of tensor memory; warp 1 can access lanes 32..63",
-        "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%d0, %d1}, [%r6+127];\n"
-            + "# accesses columns 127..128 of tensor memory, of which 128 is not allocated",
-        "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, 64;\n"
-            + "# deallocates 64 columns of tensor memory at 0x0, which is no allocation",
-        "@%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [address], 32;\n"
-            + "# the block exits without deallocating 32 columns of tensor memory; execute"
-            + " tcgen05.dealloc",
-        "@%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [address], 512;\n"
-            + "# waits for 512 columns of tensor memory, but the block holds 128 of 512; deallocate"
-            + " first",
-        "mov.b32 %r9, 48;\n"
-            + "@%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [address], %r9;\n"
-            + "# allocates 48 columns of tensor memory; give a power of two from 32 to 512",
-        "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n"
-            + "@%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [address], 32;\n"
-            + "# allocates tensor memory after tcgen05.relinquish_alloc_permit",
-        "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%d0}, [%r0];\n"
-            + "# the address is 0x1 in lane 1, but 0x0 in lane 0; all threads must give the same",
-        "mov.b64 %rd3, 0x400000000000;\n"
-            + "@%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x08100014, 1;\n"
-            + "# the instruction descriptor 0x08100014 describes a sparse product; only dense ones"
-            + " are supported",
-        "mov.b64 %rd3, 0x400000000000;\n"
-            + "@%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x02100010, 1;\n"
-            + "# the instruction descriptor 0x02100010 has m = 32; it is 64 or 128",
-        "mov.b64 %rd3, 0x400000000000;\n"
-            + "@%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x08020010, 1;\n"
-            + "# the instruction descriptor 0x08020010 has n = 8; it is a multiple of 16 up to 256",
-        "mov.b64 %rd3, 0x400000000000;\n"
-            + "@%p0 tcgen05.mma.cta_group::1.kind::f8f6f4 [%r5], %rd3, %rd3, 0x08100290, 1;\n"
-            + "# the instruction descriptor 0x08100290 has the factor type 5, which has 4 or 6 bits;"
-            + " the emulator supports e4m3 and e5m2 here",
-        "mov.b64 %rd3, 0;\n"
-            + "@%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x08100010, 1;\n"
-            + "# the descriptor 0x0000000000000000 has the bits 000 in 46..48 and 0x0 in 52..60; 001"
-            + " and 0 are required",
-        "mov.b64 %rd3, 0x2000400000000000;\n"
-            + "@%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x08100010, 1;\n"
-            + "# the descriptor 0x2000400000000000 has the swizzling mode 1; 0, 2, 4 and 6 are"
-            + " supported"
+        """
+        tcgen05.ld.sync.aligned.32x32b.x1.b32 {%d0}, [%r5];
+        # accesses lanes 0..31 of tensor memory; warp 1 can access lanes 32..63""",
+        """
+        tcgen05.ld.sync.aligned.32x32b.x2.b32 {%d0, %d1}, [%r6+127];
+        # accesses columns 127..128 of tensor memory, of which 128 is not allocated""",
+        """
+        tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, 64;
+        # deallocates 64 columns of tensor memory at 0x0, which is no allocation""",
+        """
+        @%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [address], 32;
+        # the block exits without deallocating 32 columns of tensor memory; execute \
+        tcgen05.dealloc""",
+        """
+        @%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [address], 512;
+        # waits for 512 columns of tensor memory, but the block holds 128 of 512; deallocate \
+        first""",
+        """
+        mov.b32 %r9, 48;
+        @%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [address], %r9;
+        # allocates 48 columns of tensor memory; give a power of two from 32 to 512""",
+        """
+        tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+        @%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [address], 32;
+        # allocates tensor memory after tcgen05.relinquish_alloc_permit""",
+        """
+        tcgen05.ld.sync.aligned.32x32b.x1.b32 {%d0}, [%r0];
+        # the address is 0x1 in lane 1, but 0x0 in lane 0; all threads must give the same""",
+        """
+        mov.b64 %rd3, 0x400000000000;
+        @%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x08100014, 1;
+        # the instruction descriptor 0x08100014 describes a sparse product; only dense ones \
+        are supported""",
+        """
+        mov.b64 %rd3, 0x400000000000;
+        @%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x02100010, 1;
+        # the instruction descriptor 0x02100010 has m = 32; it is 64 or 128""",
+        """
+        mov.b64 %rd3, 0x400000000000;
+        @%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x08020010, 1;
+        # the instruction descriptor 0x08020010 has n = 8; it is a multiple of 16 up to 256""",
+        """
+        mov.b64 %rd3, 0x400000000000;
+        @%p0 tcgen05.mma.cta_group::1.kind::f8f6f4 [%r5], %rd3, %rd3, 0x08100290, 1;
+        # the instruction descriptor 0x08100290 has the factor type 5, which has 4 or 6 bits; \
+        the emulator supports e4m3 and e5m2 here""",
+        """
+        mov.b64 %rd3, 0;
+        @%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x08100010, 1;
+        # the descriptor 0x0000000000000000 has the bits 000 in 46..48 and 0x0 in 52..60; 001 \
+        and 0 are required""",
+        """
+        mov.b64 %rd3, 0x2000400000000000;
+        @%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x08100010, 1;
+        # the descriptor 0x2000400000000000 has the swizzling mode 1; 0, 2, 4 and 6 are \
+        supported"""
       })
   void misuseIsAFault(String bodyAndSentence) {
     var parts = bodyAndSentence.split("# ", 2);
