@@ -14,7 +14,7 @@ import java.util.Optional;
 import java.util.function.Function;
 
 /**
- * Combines the partial results of the key splits. A split with the greatest score {@code m} and the
+ * Combines the partial results of the key splits, as a dependent launch. A split with the greatest score {@code m} and the
  * sum of weights {@code s} has the weight {@code s·2^(factor·(m − the greatest m))}. The logarithm
  * of the sum is not added to the score, since f32 would round it away beside a large score. One
  * block per query; parameters {@code partial, partialSums, out, [lse], queries, dv, splits,
@@ -48,8 +48,8 @@ record CombineVariant(DType dtype, boolean logSumExp) implements Variant {
   }
 
   private void write(KernelBuilder k) {
-    var partial = k.input("partial", Type.F32);
-    var partialSums = k.input("partialSums", Type.F32);
+    var partial = k.pointer("partial", Type.F32);
+    var partialSums = k.pointer("partialSums", Type.F32);
     var out = k.pointer("out", FlashVariant.type(dtype));
     var lse = logSumExp ? Optional.of(k.pointer("lse", Type.F32)) : Optional.<GlobalPointer>empty();
     var queries = k.integer("queries");
@@ -57,6 +57,7 @@ record CombineVariant(DType dtype, boolean logSumExp) implements Variant {
     var splits = k.integer("splits");
     var factor = k.real("factor", Type.F32);
     var query = k.block();
+    k.awaitPreviousGrid();
     Function<Int, List<Value>> scoreAndSum =
         split -> partialSums.row(split, queries.times(2)).load(2, query.times(2));
 

@@ -248,6 +248,9 @@ final class FlashKernel {
 
     finish(block, softmax, sums);
     writeOut(block, shared, copyV, sums);
+    if (variant.split()) {
+      k.launchDependents();
+    }
   }
 
   private void writeOut(Block block, SharedTile shared, RowCopy copyV, RegisterTile sums) {

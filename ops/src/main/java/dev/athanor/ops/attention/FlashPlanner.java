@@ -160,6 +160,7 @@ public final class FlashPlanner {
     var machine = Machine.of(capability);
     candidates.offer(
         name,
+        splits.order(name),
         microseconds(splits, variant, machine),
         "%d blocks, %d per multiprocessor%s"
             .formatted(blocks, machine.resident(work(splits, variant, machine)), splits.how()),

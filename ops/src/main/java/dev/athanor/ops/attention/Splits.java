@@ -54,6 +54,15 @@ public record Splits(FlashTask task, int count) {
     return count > 1;
   }
 
+  /**
+   * Returns the order of summation of a plan.
+   *
+   * @param within each split
+   */
+  public String order(String within) {
+    return several() ? "%s_splits%d".formatted(within, count) : within;
+  }
+
   /** Returns a part of the description of a plan. */
   public String how() {
     return several() ? ", and %d splits to combine".formatted(count) : "";
@@ -81,7 +90,7 @@ public record Splits(FlashTask task, int count) {
   /** Returns the estimated time of combining the splits. */
   public double combining(Machine machine) {
     return several()
-        ? machine.sum(
+        ? machine.dependentSum(
             (double) workspaceBytes(),
             task.allRows() * (double) task.dv() * task.dtype().bytes(),
             CombineVariant.rounds(task.dv(), count))
@@ -123,7 +132,8 @@ public record Splits(FlashTask task, int count) {
                 .with("queries", queries)
                 .with("dv", task.dv())
                 .with("splits", count)
-                .with("factor", task.score().log2Factor(task.scale())));
+                .with("factor", task.score().log2Factor(task.scale())))
+            .asDependent();
     return List.of(attention, combining);
   }
 }

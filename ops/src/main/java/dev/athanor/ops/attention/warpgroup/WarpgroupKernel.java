@@ -74,6 +74,9 @@ final class WarpgroupKernel {
                 tile.groups(),
                 tile.multiplying(),
                 group -> new WarpgroupConsumer(block, group).attend())));
+    if (variant.split()) {
+      k.launchDependents();
+    }
   }
 
   /** One thread copies; other warps screen the values. */

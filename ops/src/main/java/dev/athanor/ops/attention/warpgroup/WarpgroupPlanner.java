@@ -210,7 +210,7 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
             arguments(splits, variant, section));
     candidates.offer(
         variant.name(),
-        variant.order() + (splits.several() ? "_split" + splits.count() : ""),
+        splits.order(variant.order()),
         microseconds(splits, variant),
         "%d blocks of %d warpgroups, %d heads at a time%s"
             .formatted(blocks, 1 + tile.groups(), section, splits.how()),

@@ -1,6 +1,5 @@
 package dev.athanor.ops.linear.dense;
 
-import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Activation;
 import dev.athanor.ops.DType;
@@ -32,7 +31,7 @@ import java.util.stream.Stream;
 record PersistentPlanner(
     MatmulProblem problem, Padding inputs, TilePlanner tiles, Machine machine) {
 
-  private static final List<PersistentTile> TILES =
+  static final List<PersistentTile> TILES =
       List.of(
           new PersistentTile(256, 192, 3, 2),
           new PersistentTile(128, 256, 4, 2),
@@ -265,19 +264,15 @@ record PersistentPlanner(
     long stages = rounds * shares.stages();
     double area = (double) tile.m() * tile.n();
     double multiplied = machine.peakTensorCycles(area * depth, product.mma().a());
-    // of b, a block of a cluster copies a share
-    double rows = tile.m() + (double) tile.n() / tile.cluster();
     double stored = area * variant.epilogue().out().bytes();
-    // a stage is written once; each 64 rows read all columns
-    double copied = 2.0 * tile.m() + tile.n() * (1 + tile.m() / 64.0);
-    double moved = machine.sharedCycles(copied * SharedTile.ASYNC_ROW);
+    double moved = machine.sharedCycles(tile.movedBytes());
     return new BlockWork(
         tile.threads(),
         REGISTERS,
         tile.sharedBytes(),
         stages * Math.max(multiplied, moved) + rounds * machine.sharedCycles(2 * stored),
         machine.latency(),
-        stages * rows * SharedTile.ASYNC_ROW + rounds * stored,
-        (tile.stages() - 1) * rows * SharedTile.ASYNC_ROW);
+        stages * tile.copiedBytes() + rounds * stored,
+        (tile.stages() - 1) * tile.copiedBytes());
   }
 }

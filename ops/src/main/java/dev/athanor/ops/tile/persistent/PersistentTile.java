@@ -66,6 +66,19 @@ public record PersistentTile(int m, int n, int stages, int cluster) {
     return (m + n) * SharedTile.ASYNC_ROW;
   }
 
+  /** Returns the bytes of a stage that a block copies: of b, blocks of a cluster share them. */
+  public double copiedBytes() {
+    return (m + (double) n / cluster) * SharedTile.ASYNC_ROW;
+  }
+
+  /**
+   * Returns the bytes that shared memory moves for a stage, which is written once, while each
+   * {@value #ROWS} rows of a read all columns of b.
+   */
+  public double movedBytes() {
+    return (2.0 * m + n * (1 + (double) m / ROWS)) * SharedTile.ASYNC_ROW;
+  }
+
   /** Returns the offset of the parts of c in shared memory. */
   int parts() {
     return stages * stageBytes();
