@@ -6,14 +6,14 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.tile.TileScheduler;
 import dev.athanor.ops.tile.TileScheduler.Tile;
-import dev.athanor.ops.tile.persistent.RowGroups;
+import dev.athanor.ops.tile.persistent.GroupedRows;
 import java.util.function.BiConsumer;
 
 /**
  * The tiles of {@link Groups} in kernels of persistent blocks, whose parameters are those of {@link
  * GroupSizes}. Each warp goes through the groups once and finds the tiles of its cluster.
  */
-public final class GroupTiles implements RowGroups {
+public final class GroupTiles implements GroupedRows {
   private final KernelBuilder k;
   private final GroupSizes sizes;
 

@@ -134,7 +134,7 @@ public enum MatrixProduct implements WarpFunction {
     private final DotProducts products;
 
     /** The scale factors of A and of B; empty = none. */
-    private final List<BlockScales> scales;
+    private final List<ScaleFactors> scales;
 
     FloatProduct(
         MatrixProduct product,
@@ -163,7 +163,7 @@ public enum MatrixProduct implements WarpFunction {
               product.tile(Role.B, shape, b), at -> position.applyAsInt(at / n) * n + at % n);
       this.c = product.matrix(Role.C, shape, c);
       this.d = product.matrix(Role.C, shape, d);
-      scales = BlockScales.of(modifiers);
+      scales = ScaleFactors.of(modifiers);
       var plainA = new NumberTile(shape.m(), k, TensorCore.minExponent(target, formatA));
       var plainB = new NumberTile(k, n, TensorCore.minExponent(target, formatB));
       numbersA = scales.isEmpty() ? plainA : scales.getFirst().scaleRows(plainA, k);
@@ -190,7 +190,7 @@ public enum MatrixProduct implements WarpFunction {
       next += c.words;
       for (var factors : scales) {
         factors.read(sources, next);
-        next += BlockScales.WORDS;
+        next += ScaleFactors.WORDS;
       }
       if (addsAccumulatorLast) {
         System.arraycopy(sums, 0, accumulators, 0, sums.length);

@@ -74,7 +74,7 @@ public record PersistentProduct(PersistentTile tile, Operand a, Operand b) {
    *
    * @param c its first element
    */
-  public record Grouped(RowGroups groups, GlobalPointer c) {}
+  public record Grouped(GroupedRows groups, GlobalPointer c) {}
 
   /** The indices of the matrices of a product, innermost first. */
   public record Indices(List<Int> a, List<Int> b) {}

@@ -12,7 +12,7 @@ import java.util.function.IntUnaryOperator;
  * The scale factors of one factor of a block-scaled {@code mma} (PTX ISA 9.7.14.3). A row of A or a
  * column of B has one scale factor per block of elements along K.
  */
-final class BlockScales {
+final class ScaleFactors {
 
   /** Rows of words: the scale factors, byte-id and thread-id. */
   static final int WORDS = 3;
@@ -36,7 +36,7 @@ final class BlockScales {
    * @param fragment bytes that the lanes hold
    * @param blocks number of scale factors of a row: 1, 2 or 4
    */
-  private BlockScales(String name, Fragment fragment, int blocks, NumberFormat format) {
+  private ScaleFactors(String name, Fragment fragment, int blocks, NumberFormat format) {
     this.name = name;
     this.blocks = blocks;
     this.columns = fragment.columns();
@@ -46,15 +46,15 @@ final class BlockScales {
   }
 
   /** Returns the scale factors of A and of B of an instruction; empty if it has none. */
-  static List<BlockScales> of(Modifiers modifiers) {
+  static List<ScaleFactors> of(Modifiers modifiers) {
     if (!modifiers.has("block_scale")) {
       return List.of();
     }
     int blocks = modifiers.has("scale_vec::4X") ? 4 : MatrixShape.of(modifiers).k() / BLOCK;
     var format = NumberFormat.of(modifiers.types().getLast());
     return List.of(
-        new BlockScales("A", Fragments.SCALES_A, blocks, format),
-        new BlockScales("B", Fragments.SCALES_B, blocks, format));
+        new ScaleFactors("A", Fragments.SCALES_A, blocks, format),
+        new ScaleFactors("B", Fragments.SCALES_B, blocks, format));
   }
 
   /** Returns A with these scale factors. */

@@ -10,7 +10,7 @@ import java.util.function.BiConsumer;
  * Groups of rows of a, each with a matrix b of its own. How many rows a group has is known when the
  * kernel runs.
  */
-public interface RowGroups {
+public interface GroupedRows {
 
   /**
    * Runs code for each tile of a cluster, which has rows of one group. All lanes of a warp must
