@@ -148,22 +148,22 @@ public final class SharedTile {
   /**
    * Loads the fragment of a warp with {@code ldmatrix}. All lanes must participate.
    *
-   * @param fragment four matrices of eight rows of 16 bytes, transposed or not: from the elements
-   *     of lanes to rows and columns of this tile
+   * @param fragment one, two or four matrices of eight rows of 16 bytes, transposed or not: from
+   *     the elements of lanes to rows and columns of this tile
    * @param lane the number of the lane in its warp
    * @param row the first
    * @param column the first, at a multiple of 16 bytes
-   * @return four registers
-   * @throws IllegalArgumentException if the fragment does not consist of four matrices
+   * @return a register for each matrix
+   * @throws IllegalArgumentException if the fragment does not consist of so many matrices
    */
   public List<Value> loadFragment(LinearLayout fragment, Int lane, Int row, Int column) {
     var access = MatrixAccess.of(fragment, element.bytes());
     var values = new ArrayList<Value>();
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < access.count(); i++) {
       values.add(new Value(emitter, Type.B32, emitter.register(Type.B32)));
     }
     emitter.emit(
-        "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16".formatted(suffix(access)),
+        "ldmatrix.sync.aligned.m8n8" + form(access),
         Value.vector(values),
         address(access, lane, row, column));
     return values;
@@ -172,19 +172,19 @@ public final class SharedTile {
   /**
    * Stores the fragment of a warp with {@code stmatrix}, the inverse of {@link #loadFragment}.
    *
-   * @param values four registers
+   * @param values a register for each matrix
    */
   public void storeFragment(
       LinearLayout fragment, Int lane, Int row, Int column, List<? extends Value> values) {
     var access = MatrixAccess.of(fragment, element.bytes());
     emitter.emit(
-        "stmatrix.sync.aligned.m8n8.x4%s.shared.b16".formatted(suffix(access)),
+        "stmatrix.sync.aligned.m8n8" + form(access),
         address(access, lane, row, column),
         Value.vector(values));
   }
 
-  private static String suffix(MatrixAccess access) {
-    return access.transposed() ? ".trans" : "";
+  private static String form(MatrixAccess access) {
+    return ".x%d%s.shared.b16".formatted(access.count(), access.transposed() ? ".trans" : "");
   }
 
   private Operand address(MatrixAccess access, Int lane, Int row, Int column) {

@@ -70,10 +70,10 @@ final class WarpgroupBackwardKernel {
     WarpRole.divide(
         k,
         List.of(
-            new WarpRole(1, tile.copying(), _ -> copy()),
+            new WarpRole(1, variant.copying(), _ -> copy()),
             new WarpRole(
                 tile.groups(),
-                tile.multiplying(),
+                variant.multiplying(),
                 group -> new WarpgroupBackwardConsumer(block, group).accumulate())));
   }
 

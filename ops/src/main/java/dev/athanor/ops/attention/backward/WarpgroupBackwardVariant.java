@@ -57,6 +57,16 @@ record WarpgroupBackwardVariant(Of of, WarpgroupTile tile, DType dtype, int d, i
     return new Panels(type(), width(), dv);
   }
 
+  /** Returns the registers of a thread that copies. */
+  int copying() {
+    return tile.groups() == 2 ? 56 : 32;
+  }
+
+  /** Returns the registers of a thread that multiplies, which two products of scores need. */
+  int multiplying() {
+    return tile.groups() == 2 ? 224 : 160;
+  }
+
   /** Returns the bytes of a warpgroup's rows, and later of two parts of a gradient. */
   int bytesOfGroup() {
     return rows().bytes() + secondRows().bytes();

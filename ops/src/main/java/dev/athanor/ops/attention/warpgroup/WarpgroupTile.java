@@ -36,7 +36,7 @@ public record WarpgroupTile(int groups, int keys, int stages) {
   }
 
   /** Returns the registers of a thread that copies. */
-  public int copying() {
+  int copying() {
     return switch (groups) {
       case 1 -> 120;
       case 2 -> isWide() ? 56 : 72;
@@ -45,7 +45,7 @@ public record WarpgroupTile(int groups, int keys, int stages) {
   }
 
   /** Returns the registers of a thread that multiplies. */
-  public int multiplying() {
+  int multiplying() {
     return switch (groups) {
       case 1 -> 240;
       case 2 -> isWide() ? 224 : 216;

@@ -246,7 +246,8 @@ record PersistentPlanner(
   private double split(PersistentVariant variant, Shares shares) {
     double results = (double) ProductParameters.elements(problem) * problem.outDType().bytes();
     return product(variant, shares)
-        + machine.dependentSum(sumBytes(shares), results, ShareSumVariant.rounds(shares.count()));
+        + machine.dependentSum(
+            (double) sumBytes(shares), results, ShareSumVariant.rounds(shares.count()));
   }
 
   /** Returns the time of the launch that multiplies. */

@@ -3,10 +3,11 @@ package dev.athanor.ops.linear.steps;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.layout.Fragments;
 import java.util.List;
 
 /**
- * Step 7, ldmatrix: one instruction loads four 8x8 matrices and gives each lane the elements that
+ * Step 7, ldmatrix: one instruction loads up to four 8x8 matrices and gives each lane the elements that
  * {@code mma} needs; with {@code .trans} it transposes those of b. Each lane passes the address of
  * a row of 16 bytes.
  *
@@ -43,19 +44,15 @@ record MatrixLoads() implements LadderStep {
         k, matrices, stages, MatrixLoads::fragmentOfA, MatrixLoads::fragmentOfB);
   }
 
-  /**
-   * Lanes 0 to 15 address the rows at the first eight columns, the others those at the next eight.
-   */
+  /** Four matrices: lanes 8 to 15, for example, address the rows of the second. */
   static List<Value> fragmentOfA(KernelBuilder k, Stages stages, Int stage, Int row, int depth) {
-    var right = k.lane().div(16).times(8);
-    return stages.a(stage).loadMatrices(row.plus(k.lane().rem(16)), right.plus(depth), false);
+    var layout = Fragments.A_16X16.layout();
+    return stages.a(stage).loadFragment(layout, k.lane(), row, k.integer(depth));
   }
 
-  /**
-   * A fragment of 16x8 is two matrices. The instruction loads four: lanes 16 to 31 address the same
-   * two again, and their registers are not used.
-   */
+  /** Two matrices: the instruction ignores the addresses of lanes 16 to 31. */
   static List<Value> fragmentOfB(KernelBuilder k, Stages stages, Int stage, Int column, int depth) {
-    return stages.b(stage).loadMatrices(k.lane().rem(16).plus(depth), column, true).subList(0, 2);
+    var layout = Fragments.B_16X8.layout();
+    return stages.b(stage).loadFragment(layout, k.lane(), k.integer(depth), column);
   }
 }
