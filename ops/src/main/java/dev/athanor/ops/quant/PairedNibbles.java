@@ -126,10 +126,20 @@ public record PairedNibbles(KernelBuilder k, Type element, Order order) {
   }
 
   private Value quants(Value pair, Value zero) {
+    return difference(k, element, pair, zero);
+  }
+
+  /**
+   * Returns {@code pair - subtracted}, rounded to {@code element}.
+   *
+   * @param element f16 or bf16
+   */
+  public static Value difference(KernelBuilder k, Type element, Value pair, Value subtracted) {
     // sub.bf16x2 needs sm_90
     return element == Type.BF16
-        ? k.compute(Type.B32, "fma.rn.bf16x2", zero, bits(k.integer(MINUS_ONES)), pair)
-        : k.compute(Type.B32, "sub.rn.f16x2", pair, zero);
+        ? k.compute(
+            Type.B32, "fma.rn.bf16x2", subtracted, bits(k.integer(MINUS_ONES)), pair)
+        : k.compute(Type.B32, "sub.rn.f16x2", pair, subtracted);
   }
 
   /** Returns {@code (pair - zero) · scale} for each pair of f16, rounded once. */

@@ -74,6 +74,11 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     return plain(out == DType.F64 ? DType.F64 : DType.F32);
   }
 
+  /** Returns this epilogue with a scale factor of the tensor. */
+  public Epilogue scaled() {
+    return new Epilogue(Scale.TENSOR, bias, activation, out);
+  }
+
   /** Returns the type in which sums are finished: f64 if c is f64, else f32. */
   public Type sum() {
     return out == DType.F64 ? Type.F64 : Type.F32;

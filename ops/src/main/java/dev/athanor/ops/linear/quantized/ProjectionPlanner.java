@@ -117,7 +117,10 @@ final class ProjectionPlanner {
         }
         planner.offerRows(fp4);
       }
-      case Packing.AlongN along when !PairedStaging.decodes(along) -> planner.offerColumns(along);
+      case Packing.AlongN along when !PairedStaging.decodes(along) -> {
+        planner.offerColumns(along);
+        WeightPlanner.offer(problem, planner.bytes(), device, planner.candidates);
+      }
       default -> {
         boolean decodedFirst = problem.groupShift() < SHIFT_OF_KERNELS || problem.indexed();
         if (decodedFirst || !Instruction.isNative(problem.in(), device)) {

@@ -153,7 +153,7 @@ public final class QkvProject implements SampledOp {
     return description;
   }
 
-  private ProjectionProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
+  ProjectionProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
     var call = bound(inputs, attributes);
     var x = call.type("x");
     var projections =

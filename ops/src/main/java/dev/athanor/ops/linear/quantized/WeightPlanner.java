@@ -19,7 +19,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Offers products that multiply 4-bit weights from registers with {@code wgmma} (sm_90a). Each
+ * Offers products that multiply 4-bit or int8 weights from registers with {@code wgmma} (sm_90a). Each
  * product of a problem is a launch of the same kernel.
  *
  * @param projection the product of this launch
@@ -45,9 +45,6 @@ record WeightPlanner(
   /** Registers of a thread before roles divide them. */
   private static final int REGISTERS = 168;
 
-  /** Instructions of a stage for each register of weights, from the machine code. */
-  private static final double DECODING = 8;
-
   /**
    * Offers a kernel for each tile.
    *
@@ -64,7 +61,7 @@ record WeightPlanner(
             })
             .toList();
     for (var tile : TILES) {
-      var variant = new WeightVariant(tile, problem.packing(), problem.in(), problem.epilogue());
+      var variant = WeightVariant.of(tile, problem);
       if (candidates.runs(Target.SM_90A, variant.name())) {
         launches.stream()
             .flatMap(launch -> launch.refusal(variant).stream())
@@ -83,11 +80,12 @@ record WeightPlanner(
         variant.name(),
         variant.order(),
         launches.stream().mapToDouble(launch -> launch.microseconds(variant)).sum(),
-        "%d persistent blocks for %d tiles, integer weights, scales applied to the sums of groups"
+        "%d persistent blocks for %d tiles, integer weights, scales applied to %s"
             .formatted(
                 launches.stream().mapToLong(launch -> launch.clusters(variant)).max().orElse(0)
                     * blocks,
-                launches.stream().mapToLong(launch -> launch.tiles(variant)).sum() * blocks),
+                launches.stream().mapToLong(launch -> launch.tiles(variant)).sum() * blocks,
+                variant.packing().scaled() ? "the sums of groups" : "sums"),
         launches.stream().map(launch -> launch.step(variant)).toList(),
         0);
   }
@@ -97,7 +95,7 @@ record WeightPlanner(
     long rows =
         (long) problem.k() * problem.in().bytes()
             | (long) projection.n() * problem.out().bytes()
-            | variant.product().words().rowBytes(problem.k(), projection.n());
+            | variant.product().weights().rowBytes(problem.k(), projection.n());
     if (rows % ALIGNMENT != 0) {
       return Optional.of(
           "rows are aligned to %d bytes; the tensor memory accelerator requires %d"
@@ -124,8 +122,9 @@ record WeightPlanner(
   /** Returns the launch. */
   Step step(WeightVariant variant) {
     var tile = variant.tile();
+    var product = variant.product();
     var grid = Dim3.of(Math.toIntExact(clusters(variant) * tile.cluster()));
-    return new Step(variant, grid, tile.threads(), tile.sharedBytes(), arguments(variant));
+    return new Step(variant, grid, tile.threads(), product.sharedBytes(), arguments(variant));
   }
 
   private long tiles(WeightVariant variant) {
@@ -145,24 +144,30 @@ record WeightPlanner(
 
   private BlockWork work(WeightVariant variant) {
     var tile = variant.tile();
+    var product = variant.product();
+    var type = product.mma().a();
+    int weightBytes = product.weights().stageBytes();
     long rounds = rounds(variant);
     long stages = rounds * Math.ceilDiv(problem.k(), WeightTile.DEPTH);
     double weights = (double) WeightTile.COLUMNS * WeightTile.DEPTH;
     double area = (double) WeightTile.COLUMNS * tile.rows();
     double multiplied =
-        machine.peakTensorCycles(area * WeightTile.DEPTH, variant.product().mma().a());
+        machine.peakTensorCycles(area * WeightTile.DEPTH, type);
     double groups = (double) WeightTile.DEPTH / (1L << Math.min(problem.groupShift(), 30));
+    double decoding = weights / 2 * product.weights().instructions(type);
     // a sum of a group is added and set to zero
-    double decoded =
-        machine.issueCycles((weights / 2 * DECODING + 2 * area * groups) / KernelBuilder.WARP);
+    double decoded = machine.issueCycles((decoding + 2 * area * groups) / KernelBuilder.WARP);
     // rows of a are written once and read by both warpgroups
-    double moved = machine.sharedCycles(3.0 * tile.rows() * SharedTile.ASYNC_ROW + 5 * weights / 2);
+    double moved =
+        machine.sharedCycles(
+            3.0 * tile.rows() * SharedTile.ASYNC_ROW
+                + (1.0 + product.weights().readers()) * weightBytes);
     double stored = area * problem.out().bytes();
-    double copied = (double) tile.rows() * SharedTile.ASYNC_ROW / tile.cluster() + weights / 2;
+    double copied = (double) tile.rows() * SharedTile.ASYNC_ROW / tile.cluster() + weightBytes;
     return new BlockWork(
         tile.threads(),
         REGISTERS,
-        tile.sharedBytes(),
+        product.sharedBytes(),
         stages * Math.max(Math.max(multiplied, decoded), moved)
             + rounds * machine.sharedCycles(2 * stored),
         machine.latency(),
@@ -180,7 +185,7 @@ record WeightPlanner(
             .with("a", new Slot.Tensor(Slot.input(problem.left()), product.tensorA(m, k)))
             .with(
                 "weights",
-                new Slot.Tensor(Slot.input(projection.weights()), product.words().tensor(k, n)))
+                new Slot.Tensor(Slot.input(projection.weights()), product.weights().tensor(k, n)))
             .with(
                 "c",
                 new Slot.Tensor(
@@ -188,9 +193,12 @@ record WeightPlanner(
                     WeightProduct.tensorC(element(problem.out()), m, n)))
             .with("m", m)
             .with("n", n)
-            .with("k", k)
-            .with("groupShift", problem.groupShift())
-            .with("scales", Slot.input(projection.scales()));
+            .with("k", k);
+    var scales = Slot.input(projection.scales());
+    arguments =
+        problem.packing().scaled()
+            ? arguments.with("groupShift", problem.groupShift()).with("scales", scales)
+            : arguments.with("scale", scales);
     if (problem.packing().hasZeros()) {
       arguments = arguments.with("zeros", Slot.input(projection.zeros()));
     }

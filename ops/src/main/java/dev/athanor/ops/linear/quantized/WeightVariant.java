@@ -5,32 +5,48 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
+import dev.athanor.ops.linear.quantized.warpgroup.Int8Rows;
 import dev.athanor.ops.linear.quantized.warpgroup.PackedWords;
+import dev.athanor.ops.linear.quantized.warpgroup.StageWeights;
 import dev.athanor.ops.linear.quantized.warpgroup.WeightProduct;
+import dev.athanor.ops.linear.quantized.warpgroup.WeightProduct.Groups;
 import dev.athanor.ops.linear.quantized.warpgroup.WeightTile;
-import dev.athanor.ops.quant.ColumnWeights;
 import dev.athanor.ops.quant.Int4Layout;
 import dev.athanor.ops.tile.Epilogue;
 import java.util.Optional;
 
 /**
  * A {@link WeightProduct}. The kernel's parameters are the tensors {@code a, weights, c}, then
- * {@code m, n, k, groupShift, scales, [zeros], [bias]}.
+ * {@code m, n, k}, then {@code groupShift, scales, [zeros]} of 4-bit weights or {@code scale} of
+ * int8 weights, then {@code [bias]}.
  *
- * @param packing of four-bit weights
+ * @param packing of 4-bit or int8 weights
  * @param in f16 or bf16
  */
 record WeightVariant(WeightTile tile, Packing packing, DType in, Epilogue epilogue)
     implements Variant {
 
-  WeightProduct product() {
-    return new WeightProduct(tile, new PackedWords(layout()), TensorProjection.mma(in));
+  /** Returns the variant of a problem; the scale of int8 weights is part of its epilogue. */
+  static WeightVariant of(WeightTile tile, ProjectionProblem problem) {
+    var packing = problem.packing();
+    var epilogue = packing.scaled() ? problem.epilogue() : problem.epilogue().scaled();
+    return new WeightVariant(tile, packing, problem.in(), epilogue);
   }
 
-  private Int4Layout layout() {
-    return packing instanceof Packing.AlongN(var format, _, _, _)
-        ? format == ColumnWeights.Format.AWQ ? Int4Layout.AWQ : Int4Layout.GPTQ
-        : Int4Layout.K_PACKED;
+  WeightProduct product() {
+    return new WeightProduct(tile, weights(), TensorProjection.mma(in));
+  }
+
+  private StageWeights weights() {
+    return switch (packing) {
+      case Packing.AlongN(var format, _, _, _) ->
+          switch (format) {
+            case INT8 -> new Int8Rows();
+            case GPTQ -> new PackedWords(Int4Layout.GPTQ);
+            case AWQ -> new PackedWords(Int4Layout.AWQ);
+          };
+      default -> new PackedWords(Int4Layout.K_PACKED);
+    };
   }
 
   /** Returns a name such as {@code wgmma_gptq_zeros_bf16_bf16_bias_128x128x6_cluster2}. */
@@ -56,24 +72,22 @@ record WeightVariant(WeightTile tile, Packing packing, DType in, Epilogue epilog
     var m = k.integer("m");
     var n = k.integer("n");
     var depth = k.integer("k");
-    var groupShift = k.integer("groupShift");
-    var scales = k.input("scales", packing.scale());
-    boolean lessOne = packing instanceof Packing.AlongN along && along.lessOne();
+    var groups = packing.scaled() ? Optional.of(groups(k)) : Optional.<Groups>empty();
+    var type = Epilogue.type(epilogue.out());
     product()
         .write(
             k,
-            new WeightProduct.Matrices(
-                a,
-                weights,
-                c,
-                Epilogue.type(epilogue.out()),
-                m,
-                n,
-                depth,
-                scales,
-                packing.hasZeros() ? Optional.of(k.input("zeros", Type.U32)) : Optional.empty(),
-                lessOne ? 1 : 0,
-                groupShift),
+            new WeightProduct.Matrices(a, weights, c, type, m, n, depth, groups),
             epilogue.declare(k));
+  }
+
+  private Groups groups(KernelBuilder k) {
+    var shift = k.integer("groupShift");
+    boolean lessOne = packing instanceof Packing.AlongN along && along.lessOne();
+    return new Groups(
+        k.input("scales", packing.scale()),
+        packing.hasZeros() ? Optional.of(k.input("zeros", Type.U32)) : Optional.empty(),
+        lessOne ? 1 : 0,
+        shift);
   }
 }

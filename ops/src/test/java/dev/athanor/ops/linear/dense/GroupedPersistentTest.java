@@ -72,7 +72,7 @@ class GroupedPersistentTest {
     return new SanitizedTrial(
         problem,
         inputs,
-        exact,
+        Map.of("c", exact),
         dtype -> problem.op().tolerance("c", dtype, problem.inputs(), problem.attributes()));
   }
 

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.options.Schedule;
+import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Mutants;
 import dev.athanor.ops.Plan;
@@ -16,6 +18,7 @@ import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.quantized.warpgroup.WeightTile;
 import dev.athanor.ops.profile.OpProfile;
+import dev.athanor.ops.run.HostRun;
 import dev.athanor.testing.TestTier;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
@@ -24,14 +27,20 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Products of packed weights that warpgroups decode to registers. */
+/** Products of 4-bit and int8 weights that warpgroups decode to registers. */
 class WeightProductTest {
 
   private static final String WORD = "wgmma_";
 
+  /** Returns a problem of one product with 4-bit weights, or of three with int8 weights. */
+  private static Problem problem(String text) {
+    return Problem.parse(
+        Runner.op(text.startsWith("x=") ? "qkv-project-int8" : "matmul-int4"), text);
+  }
+
   private static SanitizedTrial trial(String text) {
     return SanitizedTrial.of(
-        Problem.parse(Runner.op("matmul-int4"), text),
+        problem(text),
         dtype -> MatmulInt4.tolerance(dtype, dtype)); // weights are exact
   }
 
@@ -44,7 +53,8 @@ class WeightProductTest {
       strings = {
         "a=bf16[72,192] packed=u32[136,24] scales=bf16[3,136] groupSize=64",
         "a=f16[72,192] packed=u32[24,136] scales=f16[2,136] zeros=u32[2,17] layout=gptq",
-        "a=bf16[72,192] packed=u32[192,20] scales=f32[3,160] groupSize=64 layout=awq"
+        "a=bf16[72,192] packed=u32[192,20] scales=f32[3,160] groupSize=64 layout=awq",
+        "x=f16[72,192] wq=i8[192,144] wk=i8[192,160] wv=i8[192,160] scaleQ=f32[] scaleK=f32[] scaleV=f32[]"
       })
   void matchesTheReference(String text) {
     assertThat(trial(text).verify(WORD, SanitizedTrial.OPTIONS)).isEqualTo(4);
@@ -63,7 +73,10 @@ class WeightProductTest {
         "a=bf16[2,65,232] packed=u32[29,132] scales=bf16[4,132] groupSize=64 layout=gptq outDtype=f32",
         "a=f16[136,456] packed=u32[57,264] scales=bf16[4,264] zeros=u32[4,33] layout=gptq zeroFormat=plain",
         "a=f16[136,200] packed=u32[200,36] scales=f16[4,288] zeros=u32[4,36] groupSize=64 layout=awq",
-        "a=bf16[65,1032] packed=u32[1032,12] scales=f16[9,96] zeros=u32[9,12] layout=awq zeroFormat=less-one bias=bf16[96]"
+        "a=bf16[65,1032] packed=u32[1032,12] scales=f16[9,96] zeros=u32[9,12] layout=awq zeroFormat=less-one bias=bf16[96]",
+        "x=bf16[136,8] wq=i8[8,272] wk=i8[8,144] wv=i8[8,144] scaleQ=f32[] scaleK=f32[] scaleV=f32[]",
+        "x=f16[1,456] wq=i8[456,16] wk=i8[456,112] wv=i8[456,112] scaleQ=f32[] scaleK=f32[] scaleV=f32[] biasQ=f32[16] biasK=f32[112] biasV=f32[112]",
+        "x=bf16[2,65,1032] wq=i8[1032,80] wk=i8[1032,16] wv=i8[1032,16] scaleQ=f32[] scaleK=f32[] scaleV=f32[] biasQ=bf16[80] biasK=bf16[16] biasV=bf16[16]"
       })
   void otherProductsMatchTheReference(String text) {
     for (var timing : List.of(AsyncTiming.EAGER, AsyncTiming.REORDERED)) {
@@ -78,17 +91,22 @@ class WeightProductTest {
       strings = {
         "a=bf16[136,14336] packed=u32[136,1792] scales=bf16[112,136]",
         "a=f16[136,14336] packed=u32[1792,136] scales=f16[112,136] zeros=u32[112,17] layout=gptq",
-        "a=bf16[136,14336] packed=u32[14336,20] scales=bf16[112,160] zeros=u32[112,20] layout=awq"
+        "a=bf16[136,14336] packed=u32[14336,20] scales=bf16[112,160] zeros=u32[112,20] layout=awq",
+        "x=bf16[136,16384] wq=i8[16384,144] wk=i8[16384,144] wv=i8[16384,144] scaleQ=f32[] scaleK=f32[] scaleV=f32[]"
       })
   void productionDepthsMatchTheReference(String text) {
     assertThat(trial(text).verify(WORD, SanitizedTrial.OPTIONS)).isEqualTo(4);
   }
 
-  @Test
+  @ParameterizedTest
   @Tag(TestTier.THOROUGH_TAG)
-  void allSchedulesGiveTheSameBits() {
-    var trial =
-        trial("a=bf16[72,392] packed=u32[392,20] scales=bf16[4,160] zeros=u32[4,20] layout=awq");
+  @ValueSource(
+      strings = {
+        "a=bf16[72,392] packed=u32[392,20] scales=bf16[4,160] zeros=u32[4,20] layout=awq",
+        "x=bf16[72,392] wq=i8[392,144] wk=i8[392,144] wv=i8[392,144] scaleQ=f32[] scaleK=f32[] scaleV=f32[]"
+      })
+  void allSchedulesGiveTheSameBits(String text) {
+    var trial = trial(text);
     for (var schedule : Schedule.values()) {
       for (var timing : AsyncTiming.values()) {
         var options = SanitizedTrial.OPTIONS.withSchedule(schedule).withAsyncTiming(timing);
@@ -101,20 +119,31 @@ class WeightProductTest {
    * A kernel that lacks a barrier, fence, arrival or wait is found out. A cluster computes two
    * tiles, of more stages than its ring has.
    */
-  @Test
-  void noSynchronizationIsMissedUnnoticed() {
-    var trial = trial("a=bf16[128,320] packed=u32[256,40] scales=bf16[3,256]");
-    var problem = trial.problem();
-    var call = MatmulInt4.problem(problem.inputs(), problem.attributes());
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "a=bf16[128,320] packed=u32[256,40] scales=bf16[3,256]",
+        "x=bf16[128,320] wq=i8[320,256] wk=i8[320,256] wv=i8[320,256] scaleQ=f32[] scaleK=f32[] scaleV=f32[]"
+      })
+  void noSynchronizationIsMissedUnnoticed(String text) {
+    var problem = problem(text);
+    var call =
+        problem.op() instanceof QkvProject qkv
+            ? qkv.problem(problem.inputs(), problem.attributes())
+            : MatmulInt4.problem(problem.inputs(), problem.attributes());
+    var projection = call.projections().getFirst();
+    var trial = trial(text).only(projection.output());
     var device = TestDevices.SMALL;
-    var variant =
-        new WeightVariant(new WeightTile(64, 2, 2), call.packing(), call.in(), call.epilogue());
-    var planner =
-        new WeightPlanner(call, call.projections().getFirst(), 0, device, Machine.of(device));
+    var variant = WeightVariant.of(new WeightTile(64, 2, 2), call);
+    var planner = new WeightPlanner(call, projection, 0, device, Machine.of(device));
     var first = problem.plans(device).getFirst();
     var plan =
         new LaunchPlan(
             variant.name(), first.outputs(), List.of(planner.step(variant)), 0, first.cost(), "");
+    try (var emulator = new EmulatedDevice(SanitizedTrial.OPTIONS)) {
+      var run = HostRun.of(emulator, new KernelCache(emulator), plan, trial.inputs());
+      assertThat(trial.error(run.outputs())).isLessThanOrEqualTo(1);
+    }
     assertThat(Mutants.unnoticed(plan, trial.inputs(), results -> trial.error(results) <= 1))
         .isEmpty();
   }
@@ -126,10 +155,11 @@ class WeightProductTest {
       strings = {
         "a=bf16[128,128] packed=u32[256,16] scales=bf16[1,256]",
         "a=f16[128,128] packed=u32[16,256] scales=f16[1,256] layout=gptq outDtype=f32",
-        "a=bf16[128,128] packed=u32[128,32] scales=bf16[1,256] layout=awq"
+        "a=bf16[128,128] packed=u32[128,32] scales=bf16[1,256] layout=awq",
+        "x=bf16[128,128] wq=i8[128,256] wk=i8[128,256] wv=i8[128,256] scaleQ=f32[] scaleK=f32[] scaleV=f32[]"
       })
   void hasNoBankConflicts(String text) {
-    var problem = Problem.parse(Runner.op("matmul-int4"), text);
+    var problem = problem(text);
     for (var plan : problem.plans(TestDevices.H200)) {
       if (isWgmma(plan)) {
         for (var profile : OpProfile.run(plan, problem, Gpu.H200, Long.MAX_VALUE).launches()) {
@@ -147,10 +177,12 @@ class WeightProductTest {
         + " stage of 64",
     "'a=bf16[64,136] packed=u32[128,17] scales=bf16[2,128]', rows are aligned to 4 bytes; the tensor"
         + " memory accelerator requires 16",
+    "'x=bf16[64,128] wq=i8[128,136] wk=i8[128,128] wv=i8[128,128] scaleQ=f32[] scaleK=f32[]"
+        + " scaleV=f32[]', rows are aligned to 8 bytes; the tensor memory accelerator requires 16",
     "'a=bf16[32,128] packed=u32[128,16] scales=bf16[1,128]', smaller tiles waste less of each block"
   })
   void explainsWhyOtherProductsHaveOtherKernels(String text, String reason) {
-    var plans = Problem.parse(Runner.op("matmul-int4"), text).plans(TestDevices.H200);
+    var plans = problem(text).plans(TestDevices.H200);
     assertThat(plans).isNotEmpty().noneMatch(WeightProductTest::isWgmma);
     assertThat(plans.getFirst().explain())
         .containsPattern("wgmma_.*_64x128x10: \\Q" + reason + "\\E");
@@ -160,6 +192,6 @@ class WeightProductTest {
   void tilesHaveWholeParts() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> new WeightTile(96, 4, 1))
-        .withMessage("a tile of packed weights has 64 or 128 rows of c, got 96");
+        .withMessage("a tile of quantized weights has 64 or 128 rows of c, got 96");
   }
 }

@@ -20,9 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The words of 4-bit weights of a stage in shared memory, in their order in global memory. A lane
- * decodes the weights of its registers in fragments of {@code Fragments.A_16X16}: of two columns of
- * c, eight apart, pairs of neighbors along K.
+ * Words of 4-bit weights. The two columns of a lane are eight apart.
  *
  * <ul>
  *   <li>Words along K (k-packed, GPTQ): a pair is a byte, and the four lanes of a column read the
@@ -31,22 +29,33 @@ import java.util.List;
  *       row read the same words.
  * </ul>
  */
-public record PackedWords(Int4Layout layout) {
-
-  /** Bytes of the weights of a stage. */
-  static final int STAGE_BYTES = WeightTile.COLUMNS * WeightTile.DEPTH / 2;
-
-  /** Products along K of an instruction. */
-  static final int STEP = 16;
+public record PackedWords(Int4Layout layout) implements StageWeights {
 
   /** Lanes that hold a column of c in a fragment. */
   private static final int LANES = 4;
+
+  private static final int COLUMNS_APART = 8;
 
   private static final int WORDS_OF_DEPTH = WeightTile.DEPTH / Int4Layout.WORD;
   private static final int WORDS_OF_COLUMNS = WeightTile.COLUMNS / Int4Layout.WORD;
 
   /** Words per load of 16 bytes. */
   private static final int AT_ONCE = 4;
+
+  @Override
+  public int stageBytes() {
+    return WeightTile.COLUMNS * WeightTile.DEPTH / 2;
+  }
+
+  @Override
+  public int readers() {
+    return LANES;
+  }
+
+  @Override
+  public double instructions(Type element) {
+    return 8;
+  }
 
   /** Returns the words in a row of a stage. */
   private int across() {
@@ -58,7 +67,7 @@ public record PackedWords(Int4Layout layout) {
   }
 
   private int down() {
-    return STAGE_BYTES / Int4Layout.BYTES / across();
+    return stageBytes() / Int4Layout.BYTES / across();
   }
 
   /** Returns the swizzle of a stage; without one, the rows of GPTQ are free of bank conflicts. */
@@ -74,7 +83,7 @@ public record PackedWords(Int4Layout layout) {
     return layout == Int4Layout.GPTQ ? Swizzle.NONE : Swizzle.of(across() * Int4Layout.BYTES);
   }
 
-  /** Returns the tensor of the words of a K x N matrix. */
+  @Override
   public TensorMap tensor(int k, int n) {
     long inner = rowWords(k, n);
     long outer =
@@ -99,15 +108,13 @@ public record PackedWords(Int4Layout layout) {
     };
   }
 
-  /** Returns the bytes between rows of words. */
+  @Override
   public long rowBytes(int k, int n) {
     return rowWords(k, n) * Int4Layout.BYTES;
   }
 
-  /**
-   * Returns the place of a stage in the tensor: the index of its first word, then its first row.
-   */
-  List<Int> at(Int depth, Int column) {
+  @Override
+  public List<Int> at(Int depth, Int column) {
     return switch (layout) {
       case K_PACKED -> List.of(depth.div(Int4Layout.WORD), column);
       case GPTQ -> List.of(column, depth.div(Int4Layout.WORD));
@@ -115,13 +122,13 @@ public record PackedWords(Int4Layout layout) {
     };
   }
 
-  /** Returns what a lane needs to decode its weights. */
-  Lane lane(KernelBuilder k, Type element) {
+  @Override
+  public Lane lane(KernelBuilder k, Type element) {
     return new Lane(k, element);
   }
 
   /** The part of a lane. */
-  final class Lane {
+  final class Lane implements StageWeights.Lane {
     private final KernelBuilder k;
     private final PairedNibbles nibbles;
     private final Int lane;
@@ -140,9 +147,14 @@ public record PackedWords(Int4Layout layout) {
       shift = layout.nibbleOfColumn(columnOfLane).times(4);
     }
 
-    /** Returns the first of the lane's two columns among those of the warpgroup. */
-    Int column() {
+    @Override
+    public Int column() {
       return new LaneCoordinates(Fragments.D_64X8, k.thread().rem(WarpRole.GROUP)).row();
+    }
+
+    @Override
+    public int apart() {
+      return COLUMNS_APART;
     }
 
     /**
@@ -160,14 +172,8 @@ public record PackedWords(Int4Layout layout) {
       return nibbles.zero(k.integer(Int4Layout.MIDDLE));
     }
 
-    /**
-     * Loads the words of a stage and returns the integers of each step, once they are needed.
-     *
-     * @param shared whose byte {@code offset} begins the stage
-     * @param group index of the warpgroup among those that multiply
-     * @param zeros to subtract from the weights of each of the two columns
-     */
-    List<Decoder> load(SharedTile shared, Int offset, Int group, List<Value> zeros) {
+    @Override
+    public List<Decoder> load(SharedTile shared, Int offset, Int group, List<Value> zeros) {
       var words = shared.at(offset, Type.B32, down(), across(), swizzleOfRows());
       var first = group.times(WeightTile.OF_GROUP).plus(column());
       var perStep = WeightTile.DEPTH / STEP;
@@ -178,7 +184,7 @@ public record PackedWords(Int4Layout layout) {
         }
         return decoders;
       }
-      var ofColumns = List.of(alongK(words, first), alongK(words, first.plus(STEP / 2)));
+      var ofColumns = List.of(alongK(words, first), alongK(words, first.plus(COLUMNS_APART)));
       for (int step = 0; step < perStep; step++) {
         int word = 2 * step;
         decoders.add(() -> {
@@ -239,11 +245,5 @@ public record PackedWords(Int4Layout layout) {
       var ofPairs = List.of(zeros.get(0), zeros.get(1), zeros.get(0), zeros.get(1));
       return new MatrixFragment(nibbles.quants(pairs, ofPairs));
     }
-  }
-
-  /** Emits the instructions that decode the weights of a step. */
-  @FunctionalInterface
-  interface Decoder {
-    MatrixFragment decode();
   }
 }

@@ -7,6 +7,7 @@ import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.TensorParameter;
+import dev.athanor.engine.author.Value;
 import dev.athanor.engine.author.WarpRole;
 import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Type;
@@ -18,15 +19,24 @@ import java.util.List;
 /**
  * Finishes the sums of a warpgroup, which are those of the transpose of c, and stores them to c.
  * Parts of {@value WeightTile#PART} rows of c of 128 bytes go through shared memory. The lanes of a
- * warp write eight columns of four rows at once, which the swizzle spreads over different banks.
+ * warp write eight columns, or pairs of columns, of four rows at once, which the swizzle spreads
+ * over different banks.
  *
  * @param parts shared memory of the warpgroup
  * @param group index of the warpgroup among those that multiply
+ * @param lane of the weights, which has the columns of the sums
  * @param c a tensor of columns and rows
  * @param out type of its elements: f32 or of 16 bits
  */
 record TransposedStore(
-    KernelBuilder k, SharedTile parts, Int group, TensorParameter c, Type out, Int m, Int n) {
+    KernelBuilder k,
+    SharedTile parts,
+    Int group,
+    StageWeights.Lane lane,
+    TensorParameter c,
+    Type out,
+    Int m,
+    Int n) {
 
   /** Rows of c of a fragment. */
   private static final int ROWS = 8;
@@ -45,12 +55,11 @@ record TransposedStore(
     int count = sums.size() / fragments * together;
     // one part is written while the previous one is copied, if the next tile begins with another
     int pending = together == 1 && count % WeightTile.PARTS == 0 ? 1 : 0;
-    // rows of the product are columns of c
-    var thread = new LaneCoordinates(Fragments.D_64X8, k.thread().rem(WarpRole.GROUP));
-    var column = thread.row();
+    var firstOfLane = new LaneCoordinates(Fragments.C_16X8.layout(), k.lane()).column();
+    var column = lane.column();
     var columns = new ArrayList<L>();
     for (int half = 0; half < 2; half++) {
-      columns.add(epilogue.column(place.row().plus(column).plus(half * ROWS), n));
+      columns.add(epilogue.column(place.row().plus(column).plus(half * lane.apart()), n));
     }
     for (int first = 0; first < sums.size(); first += fragments) {
       int part = first / fragments * together % WeightTile.PARTS;
@@ -60,14 +69,18 @@ record TransposedStore(
       barrier();
       for (int i = 0; i < fragments; i++) {
         for (int j = 0; j < 2; j++) {
-          var row = thread.column().plus(i * ROWS + j);
+          var row = firstOfLane.plus(i * ROWS + j);
           var line = epilogue.row(firstRow.plus(row), m);
+          var values = new ArrayList<Value>();
           for (int half = 0; half < 2; half++) {
             var sum = sums.get(first + i).get(2 * half + j);
-            own.store(
-                row,
-                column.rem(across).plus(half * ROWS),
-                epilogue.finish(sum, line, columns.get(half)));
+            values.add(epilogue.finish(sum, line, columns.get(half)));
+          }
+          if (lane.apart() == 1) {
+            own.store(row, column.rem(across), values);
+          } else {
+            own.store(row, column.rem(across), values.get(0));
+            own.store(row, column.rem(across).plus(lane.apart()), values.get(1));
           }
         }
       }

@@ -9,6 +9,7 @@ import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.author.WarpRole;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.linear.quantized.warpgroup.WeightProduct.Groups;
 import dev.athanor.ops.linear.quantized.warpgroup.WeightProduct.Matrices;
 import dev.athanor.ops.quant.Int4Layout;
 import dev.athanor.ops.tile.EpilogueFunction;
@@ -44,16 +45,16 @@ final class WeightKernel {
     this.k = k;
     this.matrices = matrices;
     tile = product.tile();
-    block = new PersistentBlock(k, tile.cluster(), tile.stages(), tile.mbarriers());
+    block = new PersistentBlock(k, tile.cluster(), tile.stages(), product.mbarriers());
     shared = block.shared();
     ring = block.ring();
   }
 
   <L> void write(EpilogueFunction<L> epilogue) {
-    // each warp reads words of its own
+    // each warp reads weights of its own
     int readers = WeightTile.GROUPS * WarpRole.GROUP / KernelBuilder.WARP;
     block.divide(
-        List.of(matrices.a(), matrices.words(), matrices.c()),
+        List.of(matrices.a(), matrices.weights(), matrices.c()),
         readers,
         WeightTile.GROUPS,
         () -> k.when(k.elect(), this::copy),
@@ -76,15 +77,15 @@ final class WeightKernel {
             matrices.depth(),
             WeightTile.DEPTH,
             depth -> {
-              position.awaitFree(tile.stageBytes());
+              position.awaitFree(product.stageBytes());
               copy(place, position.stage(), depth);
               position.advance();
             }));
   }
 
-  /** Copies a stage: the rows of a, which the blocks of a cluster share, then the words. */
+  /** Copies a stage: the rows of a, which the blocks of a cluster share, then the weights. */
   private void copy(Tile place, Int stage, Int depth) {
-    var offset = stage.times(tile.stageBytes());
+    var offset = stage.times(product.stageBytes());
     int rows = tile.rows() / tile.cluster();
     var first = block.cluster().rank().times(rows);
     var to = shared.at(offset.plus(first.times(SharedTile.ASYNC_ROW)));
@@ -95,28 +96,37 @@ final class WeightKernel {
       matrices.a().multicast(to, ring.mbarriers(), stage, at, block.cluster().all());
     }
     matrices
-        .words()
+        .weights()
         .load(
             shared.at(offset.plus(tile.rowBytes())),
             ring.mbarriers(),
             stage,
-            product.words().at(depth, place.row()));
+            product.weights().at(depth, place.row()));
   }
+
+  /** What a warp reads, and how its lanes decode it. */
+  private record Reader(StageWeights.Lane lane, Int group, StageRing.Position position) {}
 
   private <L> void multiply(Int group, EpilogueFunction<L> epilogue) {
     var sums = accumulators();
-    var parts = accumulators();
-    var lane = product.words().lane(k, product.mma().a());
+    var parts = matrices.groups().map(_ -> accumulators());
+    var lane = product.weights().lane(k, product.mma().a());
     var own = group.times(WeightTile.OF_GROUP);
-    var room = shared.at(group.times(WeightTile.PARTS * WeightTile.PART_BYTES).plus(tile.parts()));
+    var room =
+        shared.at(group.times(WeightTile.PARTS * WeightTile.PART_BYTES).plus(product.parts()));
     var store =
         new TransposedStore(
-            k, room, group, matrices.c(), matrices.out(), matrices.m(), matrices.n());
-    var position = ring.ofReader();
+            k, room, group, lane, matrices.c(), matrices.out(), matrices.m(), matrices.n());
+    var reader = new Reader(lane, group, ring.ofReader());
     eachTile(place -> {
       var row = place.row().plus(own);
       reals(sums).forEach(sum -> sum.set(k.real(Type.F32, 0)));
-      multiply(row.plus(lane.column()), lane, group, position, parts, sums);
+      switch (lane) {
+        case PackedWords.Lane words ->
+            multiplyGroups(row.plus(lane.column()), words, reader, parts.orElseThrow(), sums);
+        case Int8Rows.Lane _ ->
+            multiply(k.integer(0), matrices.depth(), reader, List.of(), sums);
+      }
       store.store(sums, new Tile(place.matrix(), row, place.column()), epilogue);
     });
     store.finish();
@@ -140,24 +150,24 @@ final class WeightKernel {
    */
   private record OfGroup(List<Real> scales, List<Value> zeros) {}
 
-  private OfGroup load(Int column, PackedWords.Lane lane, Int depth) {
-    var group = depth.min(matrices.depth().plus(-1)).shr(matrices.groupShift());
-    var ofGroup = matrices.scales().row(group, matrices.n());
+  private OfGroup load(Groups groups, Int column, PackedWords.Lane lane, Int depth) {
+    var group = depth.min(matrices.depth().plus(-1)).shr(groups.shift());
+    var ofGroup = groups.scales().row(group, matrices.n());
     var scales = new ArrayList<Real>();
     var zeros = new ArrayList<Value>();
     for (int half = 0; half < 2; half++) {
-      var own = column.plus(half * COLUMNS_OF_FRAGMENT);
+      var own = column.plus(half * lane.apart());
       var exists = own.lt(matrices.n());
       scales.add(ofGroup.loadWhere(exists, own).widen());
       zeros.add(
-          matrices
+          groups
               .zeros()
               .map(points -> {
                 var word =
                     points
                         .row(group, matrices.n().div(Int4Layout.WORD))
                         .loadWhere(exists, own.div(Int4Layout.WORD));
-                return lane.zero(word.integer(), matrices.addedToZeros());
+                return lane.zero(word.integer(), groups.addedToZeros());
               })
               .orElseGet(lane::middle));
     }
@@ -170,17 +180,17 @@ final class WeightKernel {
    * @param column the first column of c of the lane
    * @param parts sums of a group
    */
-  private void multiply(
+  private void multiplyGroups(
       Int column,
       PackedWords.Lane lane,
-      Int group,
-      StageRing.Position position,
+      Reader reader,
       List<MatrixFragment> parts,
       List<MatrixFragment> sums) {
-    var first = load(column, lane, k.integer(0));
+    var groups = matrices.groups().orElseThrow();
+    var first = load(groups, column, lane, k.integer(0));
     var scales = first.scales.stream().map(k::variable).toList();
     var zeros = first.zeros.stream().map(k::variable).toList();
-    var groupDepth = k.integer(1).shl(matrices.groupShift().min(k.integer(MOST_SHIFT)));
+    var groupDepth = k.integer(1).shl(groups.shift().min(k.integer(MOST_SHIFT)));
     k.loop(
         k.integer(0),
         matrices.depth(),
@@ -188,21 +198,9 @@ final class WeightKernel {
         from -> {
           var end = from.plus(groupDepth);
           // needed after the products of this group
-          var next = load(column, lane, end);
+          var next = load(groups, column, lane, end);
           reals(parts).forEach(part -> part.set(k.real(Type.F32, 0)));
-          var previous = k.variable(k.integer(0));
-          k.loop(
-              from,
-              end.min(matrices.depth()),
-              WeightTile.DEPTH,
-              depth -> {
-                position.awaitFull();
-                start(position.stage(), previous, depth.gt(from), lane, group, zeros, parts);
-                previous.set(position.stage());
-                position.advance();
-              });
-          k.awaitProducts(0);
-          free(previous, Optional.empty());
+          multiply(from, end.min(matrices.depth()), reader, List.copyOf(zeros), parts);
           for (int i = 0; i < sums.size(); i++) {
             for (int j = 0; j < sums.get(i).size(); j++) {
               var sum = (Real.Variable) sums.get(i).get(j);
@@ -217,6 +215,30 @@ final class WeightKernel {
   }
 
   /**
+   * Multiplies the stages of a range of K.
+   *
+   * @param zeros to subtract from the weights of each of the lane's two columns, if there are any
+   * @param sums to which the products are added
+   */
+  private void multiply(
+      Int from, Int end, Reader reader, List<Value> zeros, List<MatrixFragment> sums) {
+    var position = reader.position;
+    var previous = k.variable(k.integer(0));
+    k.loop(
+        from,
+        end,
+        WeightTile.DEPTH,
+        depth -> {
+          position.awaitFull();
+          start(position.stage(), previous, depth.gt(from), reader, zeros, sums);
+          previous.set(position.stage());
+          position.advance();
+        });
+    k.awaitProducts(0);
+    free(previous, Optional.empty());
+  }
+
+  /**
    * Starts to multiply a stage. The weights of a step are decoded while those of the previous steps
    * are multiplied, as many as a stage has: the registers are those of the step a stage before.
    *
@@ -227,26 +249,26 @@ final class WeightKernel {
       Int stage,
       Int previous,
       Predicate isLater,
-      PackedWords.Lane lane,
-      Int group,
-      List<? extends Value> zeros,
-      List<MatrixFragment> parts) {
+      Reader reader,
+      List<Value> zeros,
+      List<MatrixFragment> sums) {
     var mma = product.mma();
-    var offset = stage.times(tile.stageBytes());
-    var decoders = lane.load(shared, offset.plus(tile.rowBytes()), group, List.copyOf(zeros));
+    var offset = stage.times(product.stageBytes());
+    var decoders =
+        reader.lane.load(shared, offset.plus(tile.rowBytes()), reader.group, zeros);
     var rows = new Stage(mma.a(), false, tile.rows(), WeightTile.DEPTH, Instruction.WGMMA);
     int last = decoders.size() - 1;
     for (int step = 0; step <= last; step++) {
       k.awaitProducts(last);
       if (step == last) {
-        // all lanes have read the words of both stages
+        // all lanes have read the weights of both stages
         k.warpBarrier();
         free(previous, Optional.of(isLater));
       }
       var weights = decoders.get(step).decode();
-      var right = rows.descriptor(shared, offset, k.integer(0), step * PackedWords.STEP);
+      var right = rows.descriptor(shared, offset, k.integer(0), step * StageWeights.STEP);
       k.fenceProducts();
-      k.multiplyAsync(mma, weights, right, true, parts);
+      k.multiplyAsync(mma, weights, right, true, sums);
       k.commitProducts();
     }
   }

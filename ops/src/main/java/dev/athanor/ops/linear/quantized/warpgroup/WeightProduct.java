@@ -3,6 +3,7 @@ package dev.athanor.ops.linear.quantized.warpgroup;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Mbarriers;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.TensorParameter;
@@ -18,42 +19,48 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A product {@code c = a · w} with 4-bit weights whose blocks compute one tile after another.
+ * A product {@code c = a · w} with quantized weights whose blocks compute one tile after another.
  * {@code wgmma} computes {@code cᵀ = wᵀ · aᵀ}: a factor in registers is always its first one, so
  * the weights go from shared memory through registers, where they are decoded, and rows of a are
- * read from shared memory. A warpgroup copies stages of a and of packed words to a ring; the others
+ * read from shared memory. A warpgroup copies stages of a and of weights to a ring; the others
  * decode and multiply. The weights of a step are decoded while tensor cores multiply those of the
  * previous one (Machete, <a href="https://github.com/vllm-project/vllm/pull/7174">vLLM 7174</a>).
  *
- * <p>Weights are multiplied as integers, which every factor type represents exactly. Their scale is
- * applied to the sum of each group.
+ * <p>Weights are multiplied as integers, which every factor type represents exactly. The scales of
+ * groups of 4-bit weights are applied to the sums of groups; that of int8 weights is part of the
+ * epilogue.
  *
  * @param mma multiplies f16 or bf16
  */
-public record WeightProduct(WeightTile tile, PackedWords words, Mma mma) {
+public record WeightProduct(WeightTile tile, StageWeights weights, Mma mma) {
 
   /**
    * The matrices in a kernel.
    *
    * @param c a tensor of columns and rows
-   * @param scales {@code [groups, N]}
-   * @param zeros {@code [groups, N/8]} words; empty if each zero point is 8
-   * @param addedToZeros 1 if zero points are stored minus one
-   * @param groupShift right shift from an index along K to its group; at least that of {@link
-   *     WeightTile#DEPTH}
+   * @param groups empty for int8 weights
    */
   public record Matrices(
       TensorParameter a,
-      TensorParameter words,
+      TensorParameter weights,
       TensorParameter c,
       Type out,
       Int m,
       Int n,
       Int depth,
-      GlobalPointer scales,
-      Optional<GlobalPointer> zeros,
-      int addedToZeros,
-      Int groupShift) {}
+      Optional<Groups> groups) {}
+
+  /**
+   * The scales and zero points of groups of 4-bit weights.
+   *
+   * @param scales {@code [groups, N]}
+   * @param zeros {@code [groups, N/8]} words; empty if each zero point is 8
+   * @param addedToZeros 1 if zero points are stored minus one
+   * @param shift right shift from an index along K to its group; at least that of {@link
+   *     WeightTile#DEPTH}
+   */
+  public record Groups(
+      GlobalPointer scales, Optional<GlobalPointer> zeros, int addedToZeros, Int shift) {}
 
   /** Returns the tensor a, of whose rows a block of a cluster copies a share. */
   public TensorMap tensorA(int m, int k) {
@@ -84,6 +91,26 @@ public record WeightProduct(WeightTile tile, PackedWords words, Mma mma) {
   /** Returns the scheduler of the tiles of clusters, whose rows are the columns of c. */
   public TileScheduler scheduler() {
     return new TileScheduler(WeightTile.COLUMNS * tile.cluster(), tile.rows(), Order.BANDS);
+  }
+
+  /** Returns the bytes of a stage: the rows of a, then the weights. */
+  public int stageBytes() {
+    return tile.rowBytes() + weights.stageBytes();
+  }
+
+  /** Returns the offset of the parts of c in shared memory. */
+  int parts() {
+    return tile.stages() * stageBytes();
+  }
+
+  /** Returns the offset of the mbarriers in shared memory. */
+  int mbarriers() {
+    return parts() + WeightTile.GROUPS * WeightTile.PARTS * WeightTile.PART_BYTES;
+  }
+
+  /** Returns the dynamic shared memory, in bytes per block. */
+  public int sharedBytes() {
+    return mbarriers() + 2 * tile.stages() * Mbarriers.BYTES;
   }
 
   /** Emits the kernel's body. */

@@ -1,6 +1,5 @@
 package dev.athanor.ops.linear.quantized.warpgroup;
 
-import dev.athanor.engine.author.Mbarriers;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.WarpRole;
 
@@ -38,7 +37,7 @@ public record WeightTile(int rows, int stages, int cluster) {
   public WeightTile {
     if (rows != PART && rows != 2 * PART) {
       throw new IllegalArgumentException(
-          "a tile of packed weights has %d or %d rows of c, got %d"
+          "a tile of quantized weights has %d or %d rows of c, got %d"
               .formatted(PART, 2 * PART, rows));
     }
   }
@@ -51,26 +50,6 @@ public record WeightTile(int rows, int stages, int cluster) {
   /** Returns the bytes of the rows of a in a stage, which come first. */
   int rowBytes() {
     return rows * SharedTile.ASYNC_ROW;
-  }
-
-  /** Returns the bytes of a stage. */
-  public int stageBytes() {
-    return rowBytes() + PackedWords.STAGE_BYTES;
-  }
-
-  /** Returns the offset of the parts of c in shared memory. */
-  int parts() {
-    return stages * stageBytes();
-  }
-
-  /** Returns the offset of the mbarriers in shared memory. */
-  int mbarriers() {
-    return parts() + GROUPS * PARTS * PART_BYTES;
-  }
-
-  /** Returns the dynamic shared memory, in bytes per block. */
-  public int sharedBytes() {
-    return mbarriers() + 2 * stages * Mbarriers.BYTES;
   }
 
   @Override
