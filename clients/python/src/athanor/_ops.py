@@ -3743,7 +3743,7 @@ class Ops(ABC, Generic[AnyTensor]):
         out: Sequence[AnyTensor | None] | None = None,
         timeout: float | None = None,
     ) -> Flow[QkvProjectInt4Result[AnyTensor]]:
-        """Computes the query, key and value projections with 4-bit weights, in one launch.
+        """Computes the query, key and value projections with 4-bit weights.
 
         q = scale_q · x·wq + bias_q, k = scale_k · x·wk + bias_k, v = scale_v · x·wv + bias_v, accumulated
         in f32, then rounded to the dtype of x; k and v have the same width, which may differ from that of q
@@ -3807,7 +3807,7 @@ class Ops(ABC, Generic[AnyTensor]):
         out: Sequence[AnyTensor | None] | None = None,
         timeout: float | None = None,
     ) -> Flow[QkvProjectInt8Result[AnyTensor]]:
-        """Computes the query, key and value projections with 8-bit weights, in one launch.
+        """Computes the query, key and value projections with 8-bit weights.
 
         q = scale_q · x·wq + bias_q, k = scale_k · x·wk + bias_k, v = scale_v · x·wv + bias_v, accumulated
         in f32, then rounded to the dtype of x; k and v have the same width, which may differ from that of q

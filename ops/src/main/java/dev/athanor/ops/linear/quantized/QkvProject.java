@@ -31,7 +31,7 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.stream.LongStream;
 
-/** The query, key and value projections in one launch; a block computes a tile of one of them. */
+/** The query, key and value projections. */
 public final class QkvProject implements SampledOp {
 
   /** The letters of the projections, in the order of their outputs. */
@@ -101,7 +101,7 @@ public final class QkvProject implements SampledOp {
     }
     return new OpDescription(
         int4 ? "qkv-project-int4" : "qkv-project-int8",
-        "Computes the query, key and value projections with %s weights, in one launch."
+        "Computes the query, key and value projections with %s weights."
             .formatted(int4 ? "4-bit" : "8-bit"),
         inputs,
         int4 ? List.of(Int4Weights.groupSize()) : List.of(),

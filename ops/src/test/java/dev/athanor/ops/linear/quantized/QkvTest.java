@@ -27,7 +27,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Projections of queries, keys and values in one launch. */
+/** Projections of queries, keys and values. */
 @Tag(TestTier.THOROUGH_TAG)
 class QkvTest {
 

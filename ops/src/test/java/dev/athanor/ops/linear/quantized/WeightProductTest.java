@@ -7,6 +7,7 @@ import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.options.Schedule;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Mutants;
@@ -14,12 +15,16 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.SanitizedTrial;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.quantized.warpgroup.WeightTile;
 import dev.athanor.ops.profile.OpProfile;
 import dev.athanor.ops.run.HostRun;
 import dev.athanor.testing.TestTier;
+import java.util.HashMap;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -39,8 +44,12 @@ class WeightProductTest {
   }
 
   private static SanitizedTrial trial(String text) {
+    return trial(problem(text));
+  }
+
+  private static SanitizedTrial trial(Problem problem) {
     return SanitizedTrial.of(
-        problem(text),
+        problem,
         dtype -> MatmulInt4.tolerance(dtype, dtype)); // weights are exact
   }
 
@@ -96,6 +105,25 @@ class WeightProductTest {
       })
   void productionDepthsMatchTheReference(String text) {
     assertThat(trial(text).verify(WORD, SanitizedTrial.OPTIONS)).isEqualTo(4);
+  }
+
+  /** Products with an identity matrix are the weights, which include all 256 values. */
+  @ParameterizedTest
+  @ValueSource(strings = {"F16", "BF16"})
+  void int8WeightsAreExact(DType in) {
+    var problem =
+        problem(
+            "x=%s[64,64] wq=i8[64,144] wk=i8[64,16] wv=i8[64,16] scaleQ=f32[] scaleK=f32[] scaleV=f32[]"
+                .formatted(in.text()));
+    var inputs = new HashMap<>(trial(problem).inputs());
+    inputs.put("x", Tensors.identity(in, 64));
+    for (var letter : List.of("Q", "K", "V")) {
+      inputs.put("scale" + letter, Tensors.filled(TensorType.of(DType.F32), 1));
+    }
+    assertThat(Tensors.get(inputs, "wq").toDoubles()).contains(-128, 127);
+    var exact = problem.op().reference(inputs, problem.attributes());
+    var trial = new SanitizedTrial(problem, inputs, exact, _ -> Tolerance.exact());
+    assertThat(trial.verify(WORD, SanitizedTrial.OPTIONS)).isPositive();
   }
 
   @ParameterizedTest
@@ -178,14 +206,25 @@ class WeightProductTest {
     "'a=bf16[64,136] packed=u32[128,17] scales=bf16[2,128]', rows are aligned to 4 bytes; the tensor"
         + " memory accelerator requires 16",
     "'x=bf16[64,128] wq=i8[128,136] wk=i8[128,128] wv=i8[128,128] scaleQ=f32[] scaleK=f32[]"
-        + " scaleV=f32[]', rows are aligned to 8 bytes; the tensor memory accelerator requires 16",
-    "'a=bf16[32,128] packed=u32[128,16] scales=bf16[1,128]', smaller tiles waste less of each block"
+        + " scaleV=f32[]', rows are aligned to 8 bytes; the tensor memory accelerator requires 16"
   })
   void explainsWhyOtherProductsHaveOtherKernels(String text, String reason) {
     var plans = problem(text).plans(TestDevices.H200);
     assertThat(plans).isNotEmpty().noneMatch(WeightProductTest::isWgmma);
     assertThat(plans.getFirst().explain())
         .containsPattern("wgmma_.*_64x128x10: \\Q" + reason + "\\E");
+  }
+
+  @Test
+  void smallProductsHaveTheSmallestTile() {
+    var text = "a=bf16[32,128] packed=u32[128,16] scales=bf16[1,128]";
+    assertThat(problem(text).plans(TestDevices.H200))
+        .filteredOn(WeightProductTest::isWgmma)
+        .singleElement()
+        .satisfies(plan ->
+            assertThat(plan.explain())
+                .containsPattern("wgmma_.*_64x128x10: about")
+                .containsPattern("wgmma_.*_128x128x7: smaller tiles waste less of each block"));
   }
 
   @Test

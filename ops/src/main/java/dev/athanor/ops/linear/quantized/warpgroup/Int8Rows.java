@@ -19,14 +19,14 @@ import java.util.List;
 
 /**
  * Rows of int8 weights along N. {@code ldmatrix.trans} gives a lane the weights of two adjacent
- * columns of c in pairs of rows of K. {@code prmt} inserts a pair into the mantissas of two
- * numbers:
+ * columns of c in pairs of rows of K. {@code prmt} separates the columns, and the bytes of a pair
+ * become bits of two numbers:
  *
  * <ul>
- *   <li>In f16, bytes with flipped sign bits give 1152 plus the weight.
- *   <li>In bf16, whose mantissa has seven bits, the sign bit is the lowest bit of the exponent.
- *       Without it, the number is 128 plus the seven other bits; with it alone, 128, or 256 if the
- *       weight is negative. The weight is their difference.
+ *   <li>In f16, a byte with its sign bit flipped is the mantissa of 1152 plus the weight.
+ *   <li>In bf16, whose mantissa has seven bits, the lower seven bits are that of 128 plus these
+ *       bits. Alone in its place, the sign bit is the lowest of the exponent: it makes 256 of 128.
+ *       The weight is the difference of the two.
  * </ul>
  *
  * <p>Both subtractions are exact.
@@ -48,7 +48,7 @@ public record Int8Rows() implements StageWeights {
 
   @Override
   public double instructions(Type element) {
-    return element == Type.BF16 ? 5 : 3.5;
+    return element == Type.BF16 ? 8 : 6;
   }
 
   @Override
@@ -82,9 +82,6 @@ public record Int8Rows() implements StageWeights {
    * @param element f16 or bf16
    */
   record Lane(KernelBuilder k, Type element) implements StageWeights.Lane {
-
-    private static final int SIGNS = 0x8080_8080;
-    private static final int SIGNS_OF_PAIR = 0x0080_0080;
 
     /** Returns the first column of the warp among those of the warpgroup. */
     private Int ofWarp() {
@@ -120,32 +117,39 @@ public record Int8Rows() implements StageWeights {
     private MatrixFragment decode(List<Value> words) {
       var weights = new ArrayList<Value>();
       for (var word : words) {
-        var bytes = element == Type.BF16 ? word.integer() : word.integer().xor(k.integer(SIGNS));
         for (int column = 0; column < 2; column++) {
-          weights.add(weights(bytes, column));
+          weights.add(
+              element == Type.BF16 ? bf16(word.integer(), column) : f16(word.integer(), column));
         }
       }
       return new MatrixFragment(weights);
     }
 
-    /** Returns the weights of a column in two rows. */
-    private Value weights(Int bytes, int column) {
-      boolean bf16 = element == Type.BF16;
-      var exponents = k.integer(bf16 ? 0x4343_4343 : 0x6464_6464);
-      // each byte of the column, below an exponent
+    private Value bf16(Int word, int column) {
+      int exponents = 0x4300_4300;
+      var pair = pair(word, word, column);
+      return difference(
+          pair.andXor(0x007F_007F, exponents), pair.andXor(0x0080_0080, exponents));
+    }
+
+    private Value f16(Int word, int column) {
+      var flipped = word.xor(k.integer(0x8080_8080));
+      var exponents = k.integer(0x6464_6464);
+      return difference(pair(flipped, exponents, column), k.integer(0x6480_6480));
+    }
+
+    /** Returns the two bytes of a column, each below the lowest byte of {@code upper}. */
+    private Int pair(Int word, Int upper, int column) {
       var selection = k.integer(0x4240 + 0x0101 * column);
-      var pair =
-          k.compute(
-                  Type.B32,
-                  "prmt.b32",
-                  bytes.value().as(Type.B32),
-                  exponents.value().as(Type.B32),
-                  selection.value())
-              .integer();
-      var number = bf16 ? pair.and(~SIGNS_OF_PAIR) : pair;
-      var zero = bf16 ? pair.and(~0x007F_007F) : k.integer(0x6480_6480);
-      return PairedNibbles.difference(
-          k, element, number.value().as(Type.B32), zero.value().as(Type.B32));
+      return k.compute(Type.B32, "prmt.b32", bits(word), bits(upper), selection.value()).integer();
+    }
+
+    private Value difference(Int pair, Int subtracted) {
+      return PairedNibbles.difference(k, element, bits(pair), bits(subtracted));
+    }
+
+    private static Value bits(Int word) {
+      return word.value().as(Type.B32);
     }
   }
 }

@@ -55,8 +55,9 @@ record TransposedStore(
     int count = sums.size() / fragments * together;
     // one part is written while the previous one is copied, if the next tile begins with another
     int pending = together == 1 && count % WeightTile.PARTS == 0 ? 1 : 0;
-    var firstOfLane = new LaneCoordinates(Fragments.C_16X8.layout(), k.lane()).column();
+    var thread = new LaneCoordinates(Fragments.D_64X8, k.thread().rem(WarpRole.GROUP));
     var column = lane.column();
+    int adjacent = lane.apart() == 1 ? 2 : 1;
     var columns = new ArrayList<L>();
     for (int half = 0; half < 2; half++) {
       columns.add(epilogue.column(place.row().plus(column).plus(half * lane.apart()), n));
@@ -69,18 +70,15 @@ record TransposedStore(
       barrier();
       for (int i = 0; i < fragments; i++) {
         for (int j = 0; j < 2; j++) {
-          var row = firstOfLane.plus(i * ROWS + j);
+          var row = thread.column().plus(i * ROWS + j);
           var line = epilogue.row(firstRow.plus(row), m);
-          var values = new ArrayList<Value>();
-          for (int half = 0; half < 2; half++) {
-            var sum = sums.get(first + i).get(2 * half + j);
-            values.add(epilogue.finish(sum, line, columns.get(half)));
-          }
-          if (lane.apart() == 1) {
-            own.store(row, column.rem(across), values);
-          } else {
-            own.store(row, column.rem(across), values.get(0));
-            own.store(row, column.rem(across).plus(lane.apart()), values.get(1));
+          for (int half = 0; half < 2; half += adjacent) {
+            var values = new ArrayList<Value>();
+            for (int of = half; of < half + adjacent; of++) {
+              var sum = sums.get(first + i).get(2 * of + j);
+              values.add(epilogue.finish(sum, line, columns.get(of)));
+            }
+            own.store(row, column.rem(across).plus(half * lane.apart()), values);
           }
         }
       }
