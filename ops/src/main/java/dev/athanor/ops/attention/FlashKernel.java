@@ -148,24 +148,17 @@ final class FlashKernel {
 
     /** Returns the rows of the mask for some of the block's rows; empty without a mask. */
     Optional<MaskRows> mask(List<Int> tileRows) {
-      if (mask.isEmpty()) {
-        return Optional.empty();
-      }
-      var ofBatch = batch.times(k.integer("batchRows"));
-      var headRows = k.integer("headRows");
-      var queryRows = k.integer("queryRows");
-      var pointers =
-          tileRows.stream()
-              .map(each -> {
-                // rows beyond the last one read its mask
-                var row = firstRow.plus(each).min(rows.plus(-1));
-                var ofRow =
-                    variant.packed() ? slot.times(rows.div(queries)).plus(row.div(queries)) : slot;
-                var at = ofBatch.plus(ofRow.times(headRows));
-                return mask.get().row(at.plus(query(row).times(queryRows)), capacity);
-              })
-              .toList();
-      return Optional.of(new MaskRows(k, pointers, capacity));
+      return mask.map(pointer ->
+          MaskRows.of(
+              k,
+              pointer,
+              batch,
+              slot,
+              rows,
+              variant.packed() ? Optional.of(queries) : Optional.empty(),
+              capacity,
+              1,
+              tileRows.stream().map(firstRow::plus)));
     }
 
     /** Returns the keys of the earliest query of the block. */

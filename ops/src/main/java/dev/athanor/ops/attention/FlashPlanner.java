@@ -218,14 +218,8 @@ public final class FlashPlanner {
     return machine.microseconds(
             blocks(task, variant.tile()) * splits.count(),
             work(splits, variant, machine),
-            rows + keys + maskBytes(task))
+            rows + keys + task.maskBytes())
         + splits.combining(machine);
-  }
-
-  private static double maskBytes(FlashTask task) {
-    return task.mask()
-        .map(mask -> (double) mask.rows() * task.keys() * mask.dtype().bytes())
-        .orElse(0.0);
   }
 
   private static List<Step> steps(Splits splits, FlashVariant variant, int blocks) {
@@ -242,16 +236,8 @@ public final class FlashPlanner {
             .with("group", task.group())
             .with("d", task.d())
             .with("dv", task.dv())
-            .with(task.cacheArguments());
-    if (task.mask().isPresent()) {
-      var mask = task.mask().get();
-      arguments =
-          arguments
-              .inputs(Mask.NAME)
-              .with("batchRows", mask.batchRows())
-              .with("headRows", mask.headRows())
-              .with("queryRows", mask.queryRows());
-    }
+            .with(task.cacheArguments())
+            .with(task.maskArguments());
     if (variant.packed()) {
       arguments = arguments.with("queries", task.queries());
     }

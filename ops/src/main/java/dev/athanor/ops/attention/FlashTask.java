@@ -101,6 +101,22 @@ public record FlashTask(
         : lengths;
   }
 
+  /** Returns the arguments of a mask input: {@code [mask, batchRows, headRows, queryRows]}. */
+  public Arguments maskArguments() {
+    return mask.map(all ->
+            Arguments.NONE
+                .inputs(Mask.NAME)
+                .with("batchRows", all.batchRows())
+                .with("headRows", all.headRows())
+                .with("queryRows", all.queryRows()))
+        .orElse(Arguments.NONE);
+  }
+
+  /** Returns the bytes of the mask input. */
+  public double maskBytes() {
+    return mask.map(all -> (double) all.rows() * keys * all.dtype().bytes()).orElse(0.0);
+  }
+
   /**
    * Returns whether a mask needs the position of a query within its head, while the rows of several
    * heads are packed.

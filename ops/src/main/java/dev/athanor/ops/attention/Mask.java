@@ -89,7 +89,7 @@ public record Mask(DType dtype, int rows, int batchRows, int headRows, int query
   }
 
   /** Returns the PTX type of the elements. */
-  static Type type(DType dtype) {
+  public static Type type(DType dtype) {
     return isBias(dtype) ? FlashVariant.type(dtype) : Type.U8;
   }
 

@@ -74,6 +74,12 @@ public record Score(
     public Int start() {
       return Objects.requireNonNull(from);
     }
+
+    /** Returns whether an index is visible. */
+    public Predicate contains(Int index) {
+      var before = index.lt(to);
+      return from == null ? before : before.and(from.le(index));
+    }
   }
 
   /** Emits the score in kernels, in units of the base-2 logarithm unless there is a bias. */
@@ -211,17 +217,15 @@ public record Score(
      * the exponential formula elsewhere, which gives 1 if the exponential overflows.
      */
     private Real tanh(Real x) {
-      var t = x.abs();
       var square = x.times(x);
       var series = square.constant(62.0 / 2835);
       for (double c : new double[] {-17.0 / 315, 2.0 / 15, -1.0 / 3, 1}) {
         series = series.fma(square, square.constant(c));
       }
-      var tail = t.times(2 * LOG2_E).exp2WithoutSubnormals().plus(1);
+      var tail = x.times(2 * LOG2_E).exp2WithoutSubnormals().plus(1);
       var reciprocal = k.compute(Type.F32, "rcp.approx.f32", tail).widen();
       var far = reciprocal.fma(x.constant(-2), x.constant(1));
-      var magnitude = t.times(series).where(t.lt(0.3), far);
-      return magnitude.negate().where(x.lt(0), magnitude);
+      return x.times(series).where(x.abs().lt(0.3), far);
     }
   }
 

@@ -232,7 +232,7 @@ final class WarpgroupBackwardConsumer {
     block.screen.add(
         to,
         position.stage(),
-        this::visibleTo,
+        (row, key) -> visibleTo(row).contains(key),
         RowCopy.Rows.of(from.matrix(head, block.columnCount.wide().times(width)), width),
         width,
         column,

@@ -10,12 +10,10 @@ import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.attention.HalfPairs;
 import dev.athanor.ops.attention.RowCopy;
-import dev.athanor.ops.attention.Score.Range;
 import dev.athanor.ops.tile.persistent.StageRing;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
-import java.util.function.IntFunction;
 
 /**
  * Keeps the infinities and NaNs of values from queries that do not see them: their weight is 0, and
@@ -168,11 +166,15 @@ public record ValueScreen(
     return all.ne(k.integer(0));
   }
 
+  /** Says which keys the rows of a thread see. */
+  public interface Visibility {
+    Predicate sees(int row, Int key);
+  }
+
   /**
    * Adds the infinities and NaNs that were replaced in a stage to the sums of the rows that see
    * them.
    *
-   * @param seen the keys that each row of the thread sees
    * @param all the values, in global memory
    * @param dv elements of a value
    * @param from first key of the tile
@@ -181,7 +183,7 @@ public record ValueScreen(
   public void add(
       RegisterTile sums,
       Int stage,
-      IntFunction<Range> seen,
+      Visibility visibility,
       RowCopy.Rows all,
       Int dv,
       Int from,
@@ -197,10 +199,7 @@ public record ValueScreen(
                   var value = all.at(key);
                   var sees = new ArrayList<Predicate>();
                   for (int row = 0; row < sums.rows(); row++) {
-                    var range = seen.apply(row);
-                    var first = range.from();
-                    var before = key.lt(range.to());
-                    sees.add(first == null ? before : before.and(first.le(key)));
+                    sees.add(visibility.sees(row, key));
                   }
                   for (int column = 0; column < sums.columns(); column += 2) {
                     var inside = k.integer(sums.columnOffset(column)).lt(dv);

@@ -9,6 +9,8 @@ import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.TensorParameter;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.attention.Mask;
+import dev.athanor.ops.attention.MaskRows;
 import dev.athanor.ops.attention.Pages;
 import dev.athanor.ops.attention.RowCopy;
 import dev.athanor.ops.attention.Score;
@@ -16,6 +18,7 @@ import dev.athanor.ops.attention.Score.Range;
 import dev.athanor.ops.tile.Stage;
 import dev.athanor.ops.tile.persistent.StageRing;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * The parameters of a {@link WarpgroupKernel}, a block's share of the problem, and its shared
@@ -38,6 +41,15 @@ final class WarpgroupBlock {
 
   /** Absent if queries see all keys. */
   private final Optional<GlobalPointer> valuePointer;
+
+  /** Absent without a mask. */
+  private final Optional<GlobalPointer> mask;
+
+  /** Index of the batch, where a cache or a mask needs it. */
+  private final Int batch;
+
+  /** Heads of q of a batch, where a mask needs it. */
+  private final Int headsOfBatch;
 
   /** Absent unless the cache is paged. */
   private final Optional<Pages> pages;
@@ -134,13 +146,16 @@ final class WarpgroupBlock {
     var split = splits == null ? k.integer(0) : part.div(heads);
     matrix = splits == null ? part : part.minus(split.times(heads));
     sharedMatrix = matrix.div(group);
+    mask = variant.mask().map(dtype -> k.input(Mask.NAME, Mask.type(dtype)));
+    boolean batched = variant.cached() || mask.isPresent();
+    var sharedHeads = batched ? k.integer("sharedHeads") : k.integer(0);
+    batch = batched ? sharedMatrix.div(sharedHeads) : k.integer(0);
+    headsOfBatch = mask.isPresent() ? sharedHeads.times(group) : k.integer(0);
     if (variant.cached()) {
-      var sharedHeads = k.integer("sharedHeads");
-      var batch = sharedMatrix.div(sharedHeads);
       var length = k.input("lengths", Type.S32).load(batch).integer();
       keyCount = length.max(k.integer(0)).min(capacity);
-      var head = sharedMatrix.minus(batch.times(sharedHeads));
-      pages = variant.paged() ? Optional.of(pages(batch, head, sharedHeads)) : Optional.empty();
+      var sharedHead = sharedMatrix.minus(batch.times(sharedHeads));
+      pages = variant.paged() ? Optional.of(pages(sharedHead, sharedHeads)) : Optional.empty();
     } else {
       keyCount = capacity;
       pages = Optional.empty();
@@ -162,11 +177,11 @@ final class WarpgroupBlock {
     }
   }
 
-  private Pages pages(Int batch, Int head, Int sharedHeads) {
+  private Pages pages(Int sharedHead, Int sharedHeads) {
     return new Pages(
         k.input("table", Type.S32),
         batch,
-        head,
+        sharedHead,
         sharedHeads,
         keyCount.plus(-1).max(k.integer(0)),
         k.integer("maxBlocks"),
@@ -192,7 +207,22 @@ final class WarpgroupBlock {
             () -> RowCopy.Rows.of(pointer.matrix(sharedMatrix, capacity.wide().times(dv)), dv));
   }
 
-  /** Returns the keys that the query of a row sees. */
+  /** Returns the rows of the mask for rows of a head; empty without a mask. */
+  Optional<MaskRows> maskRows(Stream<Int> ofThread) {
+    return mask.map(pointer ->
+        MaskRows.of(
+            k,
+            pointer,
+            batch,
+            matrix.minus(batch.times(headsOfBatch)),
+            rows,
+            variant.packed() ? Optional.of(queries) : Optional.empty(),
+            capacity,
+            variant.maskElements(),
+            ofThread));
+  }
+
+  /** Returns the keys that the query of a row sees, unless the mask hides them. */
   Range visible(Int row) {
     // unless causal, all rows of a cache are heads of the newest query
     boolean newest = variant.cached() && !variant.score().causal();
@@ -215,7 +245,12 @@ final class WarpgroupBlock {
     return firstKey.plus(number.times(tile.keys()));
   }
 
-  /** Returns whether one of some queries does not see a whole tile of keys. */
+  /** Returns whether a query of the block may not see a whole tile of keys. */
+  Predicate hides(Int number) {
+    return mask.isPresent() ? k.integer(0).eq(0) : ragged(firstRow, tile.rows(), number);
+  }
+
+  /** Returns whether one of some queries does not see a whole tile of keys, without a mask. */
   Predicate ragged(Int row, int count, Int number) {
     return score.ragged(first(row), last(row, count), key(number), tile.keys());
   }

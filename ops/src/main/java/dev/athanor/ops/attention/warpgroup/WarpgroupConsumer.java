@@ -4,11 +4,14 @@ import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.MatrixFragment;
 import dev.athanor.engine.author.Mma;
+import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.RegisterTile;
 import dev.athanor.engine.author.RowVector;
+import dev.athanor.engine.author.Value;
 import dev.athanor.engine.author.WarpRole;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.attention.MaskRows;
 import dev.athanor.ops.attention.Score.Range;
 import dev.athanor.ops.attention.Softmax;
 import dev.athanor.ops.tile.TileScheduler.Tile;
@@ -40,6 +43,7 @@ final class WarpgroupConsumer {
   private final RegisterTile scores;
   private final RegisterTile sums;
   private final Softmax softmax;
+  private final Optional<MaskRows> mask;
 
   /** Offset of the queries: a variable, so that loops do not keep descriptors for each step. */
   private final Int queries;
@@ -68,6 +72,7 @@ final class WarpgroupConsumer {
     scores = registers.zeros(tile.keys());
     sums = registers.zeros(variant.dv());
     softmax = new Softmax(block.score, sums, variant.hides());
+    mask = block.maskRows(IntStream.range(0, scores.rows()).mapToObj(this::row));
     queries = k.variable(group.times(variant.bytesOfGroup()));
   }
 
@@ -80,9 +85,10 @@ final class WarpgroupConsumer {
     awaitTurn();
     multiplyKeys();
     passTurn();
+    var first = loadMask(k.integer(0));
     k.awaitProducts(0);
     freeKeys();
-    weigh(k.integer(0));
+    weigh(k.integer(0), first);
     awaitKeysAfter(k.integer(0));
     var weights = registers.factors(scores).stream().map(k::variable).toList();
     k.loop(
@@ -94,9 +100,10 @@ final class WarpgroupConsumer {
           multiplyKeys();
           addValues(weights);
           passTurn();
+          var elements = loadMask(number);
           k.awaitProducts(1);
           freeKeys();
-          var shrink = weigh(number);
+          var shrink = weigh(number, elements);
           // the branches here keep the assembler from waiting for the product of the values
           // before it computes the softmax
           awaitKeysAfter(number);
@@ -199,7 +206,7 @@ final class WarpgroupConsumer {
       block.screen.add(
           sums,
           valuePosition.stage(),
-          this::visibleTo,
+          this::sees,
           block.valueRows(),
           block.dv,
           first,
@@ -218,12 +225,33 @@ final class WarpgroupConsumer {
     valuePosition.advance();
   }
 
-  private Range visibleTo(int r) {
-    return block.visible(ownRow.plus(sums.row(r)));
+  private Int row(int r) {
+    return ownRow.plus(sums.row(r));
   }
 
-  /** Replaces scores by weights; returns the factors of earlier sums. */
-  private RowVector weigh(Int number) {
+  private Range visibleTo(int r) {
+    return block.visible(row(r));
+  }
+
+  private Predicate sees(int r, Int key) {
+    var seen = visibleTo(r).contains(key);
+    return mask.map(rows -> seen.and(rows.sees(r, key))).orElse(seen);
+  }
+
+  /** Loads the elements of the mask for a tile of keys, while the products of the tile run. */
+  private List<Value> loadMask(Int number) {
+    return mask.map(rows -> rows.load(scores, block.key(number))).orElse(List.of());
+  }
+
+  /**
+   * Replaces scores by weights.
+   *
+   * @param ofMask the elements of {@link #loadMask}
+   * @return the factors of earlier sums
+   */
+  private RowVector weigh(Int number, List<Value> ofMask) {
+    block.score.cap(scores);
+    mask.ifPresent(rows -> rows.add(scores, ofMask));
     k.when(
         block.ragged(ownRow, WarpgroupTile.ROWS, number),
         () ->
@@ -240,7 +268,7 @@ final class WarpgroupConsumer {
     block.lse.ifPresent(pointer -> {
       var first = block.rows.wide().times(block.part);
       for (int r = 0; r < sums.rows(); r++) {
-        var row = ownRow.plus(sums.row(r));
+        var row = row(r);
         var there = sums.isFirstOfRow().and(row.lt(block.rows));
         var sum = ofRows.get(r);
         if (variant.split()) {

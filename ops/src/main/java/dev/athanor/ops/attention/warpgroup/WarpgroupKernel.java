@@ -20,12 +20,13 @@ import java.util.stream.Stream;
  * another computes its softmax.
  *
  * <p>Parameters: the tensors {@code q, k, v, out}, then {@code [lse], [values], rows, keys, group,
- * dv, matrices, section, [queries], [splits], [sharedHeads, lengths, [table, maxBlocks, blocks,
- * blockSize]], factor, cap, window}. Each of the {@code matrices}, the heads of all batches and
- * splits, has {@code rows} queries; {@code group} consecutive ones share a head of k and v. Packed
- * rows are those of several heads with {@code queries} each. Where queries do not see all keys,
- * {@code values} is the address of v. A kernel with splits writes f32 to {@code out} and pairs to
- * {@code lse}, as the other kernels of attention do.
+ * dv, matrices, section, [queries], [splits], [mask, batchRows, headRows, queryRows],
+ * [sharedHeads], [lengths, [table, maxBlocks, blocks, blockSize]], factor, cap, window}. Each of
+ * the {@code matrices}, the heads of all batches and splits, has {@code rows} queries; {@code
+ * group} consecutive ones share a head of k and v. Packed rows are those of several heads with
+ * {@code queries} each. Where queries do not see all keys, {@code values} is the address of v. A
+ * kernel with splits writes f32 to {@code out} and pairs to {@code lse}, as the other kernels of
+ * attention do.
  *
  * <p>The one-dimensional grid enumerates sections of {@code section} heads; of a section, the last
  * tiles of queries of all heads come first.
@@ -84,11 +85,7 @@ final class WarpgroupKernel {
     var isCopying = k.thread().lt(KernelBuilder.WARP);
     k.when(isCopying, () -> k.when(k.elect(), this::copyAll));
     if (variant.hides()) {
-      k.when(
-          isCopying.not(),
-          () ->
-              block.screen.screen(
-                  block.tiles, number -> block.ragged(block.firstRow, tile.rows(), number)));
+      k.when(isCopying.not(), () -> block.screen.screen(block.tiles, block::hides));
     }
   }
 

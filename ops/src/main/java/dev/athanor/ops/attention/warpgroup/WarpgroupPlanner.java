@@ -11,6 +11,7 @@ import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.attention.FlashTask;
 import dev.athanor.ops.attention.FlashVariant;
 import dev.athanor.ops.attention.FlashVariant.Store;
+import dev.athanor.ops.attention.Mask;
 import dev.athanor.ops.attention.Splits;
 import dev.athanor.ops.cost.BlockWork;
 import dev.athanor.ops.cost.Candidates;
@@ -30,6 +31,9 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
   /** Maximum number of columns for which the sums of a warpgroup fit its registers. */
   private static final int MOST_COLUMNS = 256;
 
+  /** The same beside a softcap and the elements of a mask. */
+  private static final int MOST_CAPPED_AND_MASKED = 192;
+
   /** Bytes to which rows are aligned. */
   private static final int ALIGNMENT = 16;
 
@@ -41,6 +45,18 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
    * Source: the machine code.
    */
   private static final double SCORE_INSTRUCTIONS = 6;
+
+  /** Instructions of a softcap per score, two of which are special functions. */
+  private static final double CAP_INSTRUCTIONS = 15;
+
+  /**
+   * Instructions of a mask per score: half a load, half a test of the bounds, convert, add, compare
+   * and select.
+   */
+  private static final double MASK_INSTRUCTIONS = 5;
+
+  /** Instructions per element to look for infinities and NaNs in values. */
+  private static final double SCREEN_INSTRUCTIONS = 3.5;
 
   /**
    * The share of the softmax that does not overlap with products: assumed, not measured. The model
@@ -69,7 +85,7 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
 
   private static List<WarpgroupTile> tiles(FlashTask task) {
     int columns = FlashVariant.padded(Math.max(task.d(), task.dv()));
-    var tiles = new ArrayList<>(tiles(columns));
+    var tiles = new ArrayList<>(tiles(task, columns));
     if (cached(task)) {
       // as many stages as fit, for few queries: the time to copy exceeds that to multiply
       tiles.add(
@@ -79,8 +95,18 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
     return tiles;
   }
 
-  /** Returns the tiles of many queries for a number of columns, padded to a multiple of 16. */
-  private static List<WarpgroupTile> tiles(int columns) {
+  /**
+   * Returns the tiles of many queries. More keys would spill registers.
+   *
+   * @param columns padded to a multiple of 16
+   */
+  private static List<WarpgroupTile> tiles(FlashTask task, int columns) {
+    if (task.mask().isPresent()) {
+      return List.of(columns <= 128 ? new WarpgroupTile(2, 64, 4) : new WarpgroupTile(2, 48, 2));
+    }
+    if (task.score().softcap() && columns <= 128) {
+      return List.of(columns <= 64 ? new WarpgroupTile(2, 128, 4) : new WarpgroupTile(2, 112, 2));
+    }
     if (columns <= 64) {
       return List.of(new WarpgroupTile(2, 128, 4), new WarpgroupTile(3, 128, 4));
     }
@@ -112,7 +138,9 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
         task.store(),
         keysOfCopy(tile),
         task.positioned(),
-        splits.several());
+        splits.several(),
+        task.mask().map(Mask::dtype),
+        task.keys() % 2 == 0 ? 2 : 1);
   }
 
   /** Returns the keys of the largest part of a tile that no two blocks of a cache share. */
@@ -135,13 +163,12 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
   }
 
   private Optional<String> refusal(Splits splits, WarpgroupTile tile) {
-    if (task.mask().isPresent()) {
-      return Optional.of("it adds no mask to scores");
+    if (task.mask().isPresent() && task.score().softcap() && columns() > MOST_CAPPED_AND_MASKED) {
+      return Optional.of(
+          "registers suffice for a softcap and a mask up to head size %d"
+              .formatted(MOST_CAPPED_AND_MASKED));
     }
-    if (task.score().softcap()) {
-      return Optional.of("registers do not suffice for a softcap beside the sums");
-    }
-    if (Math.max(task.d(), task.dv()) > MOST_COLUMNS) {
+    if (columns() > MOST_COLUMNS) {
       return Optional.of("computes head sizes up to %d".formatted(MOST_COLUMNS));
     }
     long aligned = Long.lowestOneBit((long) (task.d() | task.dv()) * task.dtype().bytes());
@@ -166,6 +193,10 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
       return Optional.of("requires %d blocks; the limit is 2^31 - 1".formatted(blocks));
     }
     return Optional.empty();
+  }
+
+  private int columns() {
+    return Math.max(task.d(), task.dv());
   }
 
   /** Returns the number of heads of all batches. */
@@ -220,7 +251,7 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
 
   /** Returns the estimated time of attention and of combining its splits. */
   private double microseconds(Splits splits, WarpgroupVariant variant) {
-    double bytes = matrices() * (rowBytes() + keyBytes() / task.group());
+    double bytes = matrices() * (rowBytes() + keyBytes() / task.group()) + task.maskBytes();
     return machine.microseconds(blocks(splits, variant.tile()), work(splits, variant), bytes)
         + splits.combining(machine);
   }
@@ -230,10 +261,16 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
     int depth = variant.d() + variant.dv();
     double scores = (double) tile.rows() * tile.keys();
     double multiplied = machine.peakTensorCycles(scores * depth, variant.type());
+    boolean capped = task.score().softcap();
+    double masked = task.mask().isPresent() ? 1 : 0;
+    double instructions =
+        (SCORE_INSTRUCTIONS + (capped ? CAP_INSTRUCTIONS : 0) + masked * MASK_INSTRUCTIONS) * scores
+            // all tiles of values are screened if there is a mask
+            + masked * SCREEN_INSTRUCTIONS * tile.keys() * variant.dv();
     double weighed =
         Math.max(
-            machine.specialCycles(scores),
-            machine.issueCycles(SCORE_INSTRUCTIONS * scores / KernelBuilder.WARP));
+            machine.specialCycles((capped ? 3 : 1) * scores),
+            machine.issueCycles(instructions / KernelBuilder.WARP));
     // each warpgroup reads keys and values, and its queries
     double read =
         machine.sharedCycles(
@@ -243,6 +280,7 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
     double all = tiles(tile);
     double tiles = splits.several() ? Math.ceil(all / splits.count()) : all;
     double tileBytes = (double) variant.keys().bytes() + variant.values().bytes();
+    double ofMask = scores * task.mask().map(mask -> mask.dtype().bytes()).orElse(0);
     double own =
         (double) tile.rows()
             * (variant.d() * variant.dtype().bytes() + variant.dv() * splits.elementBytes());
@@ -255,7 +293,7 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
         tiles * Math.max(read, multiplied + apart * weighed),
         // the first keys, and the first and last softmax
         machine.latency() + 2 * weighed,
-        tiles * tileBytes + own,
+        tiles * (tileBytes + ofMask) + own,
         (tile.stages() - 1) * tileBytes);
   }
 
@@ -288,8 +326,9 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
             .with("matrices", matrices)
             .with("section", section)
             .with(splits.arguments())
-            .with(task.cacheArguments());
-    if (cached(task)) {
+            .with(task.cacheArguments())
+            .with(task.maskArguments());
+    if (cached(task) || task.mask().isPresent()) {
       arguments = arguments.with("sharedHeads", task.heads() / task.group());
     }
     if (variant.packed()) {

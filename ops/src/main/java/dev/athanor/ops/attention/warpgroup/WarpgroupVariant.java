@@ -8,6 +8,7 @@ import dev.athanor.ops.Variant;
 import dev.athanor.ops.attention.FlashVariant;
 import dev.athanor.ops.attention.FlashVariant.Store;
 import dev.athanor.ops.attention.Score;
+import java.util.Optional;
 
 /**
  * The specialization of a {@link WarpgroupKernel}. Problem sizes are kernel parameters.
@@ -22,6 +23,9 @@ import dev.athanor.ops.attention.Score;
  * @param packed whether rows are the queries of several consecutive heads and a mask needs the
  *     position of a query within its head
  * @param split whether a block processes only a part of the keys and writes to the workspace
+ * @param mask the dtype of a mask input; empty without one
+ * @param maskElements adjacent elements of the mask that are loaded at once: 2 if its rows have an
+ *     even number, else 1
  */
 record WarpgroupVariant(
     WarpgroupTile tile,
@@ -33,7 +37,9 @@ record WarpgroupVariant(
     Store store,
     int keysOfCopy,
     boolean packed,
-    boolean split)
+    boolean split,
+    Optional<DType> mask,
+    int maskElements)
     implements Variant {
 
   /** Parts of the output that a warpgroup holds in shared memory until they are stored. */
@@ -54,7 +60,7 @@ record WarpgroupVariant(
 
   /** Returns whether a query may not see all keys. */
   boolean hides() {
-    return score.hides() || cached();
+    return score.hides() || cached() || mask.isPresent();
   }
 
   /** Returns the type of elements of the output. */
@@ -120,11 +126,12 @@ record WarpgroupVariant(
   /** Returns a name such as {@code attention_f16_d128_groups_128x128x2_causal_lse}. */
   @Override
   public String name() {
-    return "%s_groups_%s%s%s%s%s%s"
+    return "%s_groups_%s%s%s%s%s%s%s"
         .formatted(
             dtypeAndColumns(),
             tile,
             score.suffix(),
+            mask.map(each -> "_mask_" + each.text() + (maskElements > 1 ? "x2" : "")).orElse(""),
             logSumExp ? "_lse" : "",
             switch (store) {
               case DENSE -> "";

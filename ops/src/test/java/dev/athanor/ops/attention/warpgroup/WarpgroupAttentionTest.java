@@ -34,6 +34,7 @@ import dev.athanor.testing.Programs;
 import dev.athanor.testing.TestTier;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Tag;
@@ -46,14 +47,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Attention by blocks whose warpgroups have roles. */
 class WarpgroupAttentionTest {
 
-  private static final EmulatorOptions OPTIONS =
+  static final EmulatorOptions OPTIONS =
       EmulatorOptions.DEFAULT.withTarget(Target.SM_90A).withSanitize(Sanitize.FULL);
 
-  private static Problem problem(String text) {
+  static Problem problem(String text) {
     return Problem.parse(Runner.op("attention"), text);
   }
 
-  private static List<? extends Plan> plans(Problem problem) {
+  static List<? extends Plan> plans(Problem problem) {
     return problem.plans(TestDevices.SMALL).stream()
         .filter(plan -> plan.kernel().contains("_groups_"))
         .toList();
@@ -62,7 +63,10 @@ class WarpgroupAttentionTest {
   /** Compares every kernel of warpgroups with the reference; returns their number. */
   private static int verify(String text, EmulatorOptions options) {
     var problem = problem(text);
-    var inputs = problem.draw(new SplittableRandom(TestTier.seed()));
+    return verify(problem, problem.draw(new SplittableRandom(TestTier.seed())), options);
+  }
+
+  static int verify(Problem problem, Map<String, HostTensor> inputs, EmulatorOptions options) {
     var exact = problem.op().reference(inputs, problem.attributes());
     var dtype = Tensors.get(inputs, "q").type().dtype();
     var plans = plans(problem);
@@ -110,7 +114,12 @@ class WarpgroupAttentionTest {
         "q=f16[100,128] k=f16[700,128] v=f16[700,128] alignment=top-left causal=true",
         "q=bf16[140,192] k=bf16[230,192] v=bf16[230,128] causal=true withLse=true",
         "q=f16[130,256] k=f16[170,256] v=f16[170,256] scale=0.3",
-        "q=f16[150,16] k=f16[260,16] v=f16[260,200] causal=true"
+        "q=f16[150,16] k=f16[260,16] v=f16[260,200] causal=true",
+        "q=f16[200,64] k=f16[301,64] v=f16[301,64] softcap=2 scale=0.3 withLse=true",
+        "q=bf16[1,4,130,128] k=bf16[1,2,260,128] v=bf16[1,2,260,128] softcap=5 causal=true window=70",
+        "q=f16[97,96] k=f16[97,96] v=f16[97,40] softcap=0.5 window=9 withLse=true",
+        "q=bf16[140,192] k=bf16[230,192] v=bf16[230,128] softcap=20 causal=true withLse=true",
+        "q=f16[130,256] k=f16[170,256] v=f16[170,256] softcap=50 causal=true window=33 withLse=true"
       })
   void awkwardShapesMatchTheReference(String text) {
     assertThat(verify(text, OPTIONS)).isPositive();
@@ -233,7 +242,8 @@ class WarpgroupAttentionTest {
 
   /** Plans of one order give a query the same bits, wherever it is in a block. */
   @ParameterizedTest
-  @ValueSource(strings = {"", "causal=true", "causal=true window=50"})
+  @ValueSource(
+      strings = {"", "causal=true", "causal=true window=50", "causal=true window=50 softcap=3"})
   void bitsOfAQueryDependOnTheOrderOnly(String attributes) {
     var text = "q=f16[%d,64] k=f16[300,64] v=f16[300,64] " + attributes;
     var all = problem(text.formatted(230));
@@ -262,8 +272,7 @@ class WarpgroupAttentionTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "q=f16[256,64] k=f16[256,64] v=f16[256,64] softcap=5 | registers do not suffice for a softcap beside the sums",
-        "q=f16[256,64] k=f16[256,64] v=f16[256,64] mask=bool[256,256] | it adds no mask to scores",
+        "q=f16[256,200] k=f16[256,200] v=f16[256,200] softcap=5 mask=bool[256,256] | registers suffice for a softcap and a mask up to head size 192",
         "q=f16[256,264] k=f16[256,264] v=f16[256,64] | computes head sizes up to 256",
         "q=f16[256,64] k=f16[256,64] v=f16[256,68] | rows are aligned to 8 bytes; the tensor memory accelerator requires 16",
         "q=f16[64,64] k=f16[256,64] v=f16[256,64] | smaller tiles waste less of each block"
@@ -302,7 +311,18 @@ class WarpgroupAttentionTest {
         "q=bf16[512,128] k=bf16[512,128] v=bf16[512,128] causal=true window=99 withLse=true",
         "q=f16[512,96] k=f16[512,96] v=f16[512,96] causal=true",
         "q=f16[512,192] k=f16[512,192] v=f16[512,192] causal=true window=99 withLse=true",
-        "q=bf16[512,256] k=bf16[512,256] v=bf16[512,256] causal=true window=99 withLse=true"
+        "q=bf16[512,256] k=bf16[512,256] v=bf16[512,256] causal=true window=99 withLse=true",
+        "q=f16[512,64] k=f16[512,64] v=f16[512,64] softcap=5 causal=true window=99 withLse=true",
+        "q=f16[512,96] k=f16[512,96] v=f16[512,96] softcap=5 window=99",
+        "q=bf16[512,128] k=bf16[512,128] v=bf16[512,128] softcap=5 causal=true window=99 withLse=true",
+        "q=bf16[512,192] k=bf16[512,192] v=bf16[512,192] softcap=5 causal=true window=99 withLse=true",
+        "q=f16[512,256] k=f16[512,256] v=f16[512,256] softcap=5 causal=true window=99 withLse=true",
+        "q=f16[512,64] k=f16[512,64] v=f16[512,64] mask=bool[512,512] causal=true window=99 withLse=true",
+        "q=bf16[512,96] k=bf16[511,96] v=bf16[511,96] mask=f32[512,511] softcap=5",
+        "q=f16[512,128] k=f16[511,128] v=f16[511,128] mask=f16[512,511] softcap=5 causal=true window=99 withLse=true",
+        "q=bf16[512,192] k=bf16[512,192] v=bf16[512,192] mask=f32[512,512] softcap=5 causal=true window=99 withLse=true",
+        "q=f16[512,256] k=f16[512,256] v=f16[512,256] mask=f16[512,512] causal=true window=99 withLse=true",
+        "q=bf16[512,256] k=bf16[511,256] v=bf16[511,256] mask=bool[512,511]"
       })
   void assemblesWithoutAdvisories(String text) {
     var assembler = Programs.require(Ptxas.find(), "ptxas", "install a CUDA toolkit");
@@ -312,6 +332,7 @@ class WarpgroupAttentionTest {
       var machine = MachineCode.of(assembler, Module.of(variant.build()).toString(), Target.SM_90A);
       assertThat(machine.warnings()).as(plan.kernel()).isEmpty();
       var code = machine.of(plan.kernel());
+      assertThat(code.usage().spillStoreBytes()).as(plan.kernel()).isZero();
       // the first tile of keys and the last of values are outside the loop
       assertThat(code.instructions().of(HGMMA))
           .as(plan.kernel())
