@@ -15,6 +15,9 @@ public record WarpgroupTile(int groups, int keys, int stages) {
   /** Queries of a warpgroup, the rows that an instruction multiplies. */
   public static final int ROWS = 64;
 
+  /** Keys of a tile whose scores share registers with many sums and the elements of a mask. */
+  static final int FEW_KEYS = 48;
+
   /** Returns the queries of a block. */
   public int rows() {
     return groups * ROWS;
@@ -30,9 +33,9 @@ public record WarpgroupTile(int groups, int keys, int stages) {
     return (copying() + groups * multiplying()) / (1 + groups);
   }
 
-  /** Returns whether scores, weights and sums need most registers. */
+  /** Returns whether scores, weights, sums and elements of a mask need most registers. */
   private boolean isWide() {
-    return keys > 128;
+    return keys > 128 || keys == FEW_KEYS;
   }
 
   /** Returns the registers of a thread that copies. */

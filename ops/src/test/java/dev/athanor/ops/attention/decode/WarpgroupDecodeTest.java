@@ -141,7 +141,11 @@ class WarpgroupDecodeTest {
     "f16, 1, 1, 16, 1, '', cache cache_split",
     "bf16, 8, 1, 64, 1, window=77, window_cache window_cache_split",
     "f16, 4, 3, 128, 1, window=40, causal_window_cache causal_window_cache_split"
-        + " causal_window_cache_packed causal_window_cache_packed_split"
+        + " causal_window_cache_packed causal_window_cache_packed_split",
+    "f16, 4, 1, 64, 1, 'mask=f16[4,4,1,300]', mask_f16x2_cache_packed mask_f16x2_cache_packed_split",
+    "bf16, 2, 3, 72, 1, 'mask=bool[3,300] window=40', causal_window_mask_boolx2_cache"
+        + " causal_window_mask_boolx2_cache_split causal_window_mask_boolx2_cache_packed"
+        + " causal_window_mask_boolx2_cache_packed_split"
   })
   void lengthsMatchTheReference(
       String dtype, int heads, int queries, int d, int shared, String attributes, String suffixes) {
@@ -158,7 +162,9 @@ class WarpgroupDecodeTest {
     "bf16, 2, 70, 128, 2, ''",
     "f16, 2, 100, 64, 1, window=90",
     "f16, 1, 97, 200, 1, ''",
-    "bf16, 4, 20, 72, 1, ''"
+    "bf16, 4, 20, 72, 1, ''",
+    "bf16, 4, 20, 72, 1, 'mask=f32[4,4,1,300]'",
+    "f16, 1, 97, 200, 1, 'mask=bool[97,300]'"
   })
   void manyQueriesMatchTheReference(
       String dtype, int heads, int queries, int d, int shared, String attributes) {
@@ -179,6 +185,7 @@ class WarpgroupDecodeTest {
   @CsvSource({
     "8, 2, 1, 16, 2, '', 8",
     "24, 4, 5, 16, 1, window=40, 8",
+    "24, 4, 5, 16, 2, 'mask=f16[4,4,5,312]', 8",
     "64, 2, 1, 16, 1, '', 64",
     "128, 8, 1, 72, 1, '', 64"
   })
@@ -337,7 +344,10 @@ class WarpgroupDecodeTest {
         "q=f16[2,8,100,64] kCache=f16[2,1,800,64] vCache=f16[2,1,800,64] lengths=i32[2] window=77",
         "q=bf16[2,8,100,128] kCache=bf16[200,1,8,128] vCache=bf16[200,1,8,128] lengths=i32[2] blockTable=i32[2,100] window=77",
         "q=f16[2,8,100,192] kCache=f16[200,1,8,192] vCache=f16[200,1,8,128] lengths=i32[2] blockTable=i32[2,100] window=77",
-        "q=bf16[2,8,100,256] kCache=bf16[200,1,8,256] vCache=bf16[200,1,8,256] lengths=i32[2] blockTable=i32[2,100] window=77"
+        "q=bf16[2,8,100,256] kCache=bf16[200,1,8,256] vCache=bf16[200,1,8,256] lengths=i32[2] blockTable=i32[2,100] window=77",
+        "q=bf16[2,8,1,128] kCache=bf16[2,1,800,128] vCache=bf16[2,1,800,128] lengths=i32[2] mask=bool[2,1,1,800]",
+        "q=f16[2,8,100,64] kCache=f16[200,1,8,64] vCache=f16[200,1,8,64] lengths=i32[2] blockTable=i32[2,100] mask=f16[100,800] window=77",
+        "q=f16[2,8,100,256] kCache=f16[200,1,8,256] vCache=f16[200,1,8,256] lengths=i32[2] blockTable=i32[2,100] mask=f32[2,8,100,800]"
       })
   void assemblesWithoutAdvisories(String text) {
     var assembler = Programs.require(Ptxas.find(), "ptxas", "install a CUDA toolkit");
