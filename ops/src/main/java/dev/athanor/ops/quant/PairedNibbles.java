@@ -137,8 +137,7 @@ public record PairedNibbles(KernelBuilder k, Type element, Order order) {
   public static Value difference(KernelBuilder k, Type element, Value pair, Value subtracted) {
     // sub.bf16x2 needs sm_90
     return element == Type.BF16
-        ? k.compute(
-            Type.B32, "fma.rn.bf16x2", subtracted, bits(k.integer(MINUS_ONES)), pair)
+        ? k.compute(Type.B32, "fma.rn.bf16x2", subtracted, bits(k.integer(MINUS_ONES)), pair)
         : k.compute(Type.B32, "sub.rn.f16x2", pair, subtracted);
   }
 

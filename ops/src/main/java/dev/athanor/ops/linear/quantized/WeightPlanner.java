@@ -19,8 +19,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Offers products that multiply 4-bit or int8 weights from registers with {@code wgmma} (sm_90a). Each
- * product of a problem is a launch of the same kernel.
+ * Offers products that multiply 4-bit or int8 weights from registers with {@code wgmma} (sm_90a).
+ * Each product of a problem is a launch of the same kernel.
  *
  * @param projection the product of this launch
  * @param bytes that the launch transfers from and to memory
@@ -151,8 +151,7 @@ record WeightPlanner(
     long stages = rounds * Math.ceilDiv(problem.k(), WeightTile.DEPTH);
     double weights = (double) WeightTile.COLUMNS * WeightTile.DEPTH;
     double area = (double) WeightTile.COLUMNS * tile.rows();
-    double multiplied =
-        machine.peakTensorCycles(area * WeightTile.DEPTH, type);
+    double multiplied = machine.peakTensorCycles(area * WeightTile.DEPTH, type);
     double groups = (double) WeightTile.DEPTH / (1L << Math.min(problem.groupShift(), 30));
     double decoding = weights / 2 * product.weights().instructions(type);
     // a sum of a group is added and set to zero

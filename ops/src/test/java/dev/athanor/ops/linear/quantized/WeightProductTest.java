@@ -49,8 +49,7 @@ class WeightProductTest {
 
   private static SanitizedTrial trial(Problem problem) {
     return SanitizedTrial.of(
-        problem,
-        dtype -> MatmulInt4.tolerance(dtype, dtype)); // weights are exact
+        problem, dtype -> MatmulInt4.tolerance(dtype, dtype)); // weights are exact
   }
 
   private static boolean isWgmma(Plan plan) {

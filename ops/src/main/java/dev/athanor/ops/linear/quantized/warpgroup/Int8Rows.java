@@ -128,8 +128,7 @@ public record Int8Rows() implements StageWeights {
     private Value bf16(Int word, int column) {
       int exponents = 0x4300_4300;
       var pair = pair(word, word, column);
-      return difference(
-          pair.andXor(0x007F_007F, exponents), pair.andXor(0x0080_0080, exponents));
+      return difference(pair.andXor(0x007F_007F, exponents), pair.andXor(0x0080_0080, exponents));
     }
 
     private Value f16(Int word, int column) {

@@ -124,8 +124,7 @@ final class WeightKernel {
       switch (lane) {
         case PackedWords.Lane words ->
             multiplyGroups(row.plus(lane.column()), words, reader, parts.orElseThrow(), sums);
-        case Int8Rows.Lane _ ->
-            multiply(k.integer(0), matrices.depth(), reader, List.of(), sums);
+        case Int8Rows.Lane _ -> multiply(k.integer(0), matrices.depth(), reader, List.of(), sums);
       }
       store.store(sums, new Tile(place.matrix(), row, place.column()), epilogue);
     });
@@ -254,8 +253,7 @@ final class WeightKernel {
       List<MatrixFragment> sums) {
     var mma = product.mma();
     var offset = stage.times(product.stageBytes());
-    var decoders =
-        reader.lane.load(shared, offset.plus(tile.rowBytes()), reader.group, zeros);
+    var decoders = reader.lane.load(shared, offset.plus(tile.rowBytes()), reader.group, zeros);
     var rows = new Stage(mma.a(), false, tile.rows(), WeightTile.DEPTH, Instruction.WGMMA);
     int last = decoders.size() - 1;
     for (int step = 0; step <= last; step++) {
