@@ -102,7 +102,10 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
    */
   private static List<WarpgroupTile> tiles(FlashTask task, int columns) {
     if (task.mask().isPresent()) {
-      return List.of(columns <= 128 ? new WarpgroupTile(2, 64, 4) : new WarpgroupTile(2, WarpgroupTile.FEW_KEYS, 2));
+      return List.of(
+          columns <= 128
+              ? new WarpgroupTile(2, 64, 4)
+              : new WarpgroupTile(2, WarpgroupTile.FEW_KEYS, 2));
     }
     if (task.score().softcap() && columns <= 128) {
       return List.of(columns <= 64 ? new WarpgroupTile(2, 128, 4) : new WarpgroupTile(2, 112, 2));
