@@ -72,8 +72,8 @@ public record SanitizedTrial(
 
   /** Returns a trial that compares only one output. */
   public SanitizedTrial only(String output) {
-    var one = Map.of(output, Objects.requireNonNull(exact.get(output)));
-    return new SanitizedTrial(problem, inputs, one, tolerance);
+    double[] one = Objects.requireNonNull(exact.get(output));
+    return new SanitizedTrial(problem, inputs, Map.of(output, one), tolerance);
   }
 
   /** Returns the greatest error as a multiple of the tolerance, which is 0 for integers. */

@@ -261,7 +261,7 @@ class WarpgroupDecodeTest {
       copied.put(name, Tensors.get(inputs, name));
     }
     for (var name : List.of("kCache", "vCache")) {
-      long bytes = 24 * 16 * DType.F16.bytes();
+      long bytes = 24L * 16 * DType.F16.bytes();
       for (int page = 0; page < 4 * 13; page++) {
         int entry = (int) Tensors.get(inputs, "blockTable").get(page);
         long block = Math.clamp(entry, 0, 4 * 13 - 1);

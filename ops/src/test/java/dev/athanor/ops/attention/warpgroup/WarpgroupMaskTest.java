@@ -28,8 +28,8 @@ class WarpgroupMaskTest {
   private static final String PLAIN =
       "q=f16[140,64] k=f16[200,64] v=f16[200,64] mask=%s[140,200] withLse=true";
 
-  private static Problem problem(String text, Object... arguments) {
-    return WarpgroupAttentionTest.problem(text.formatted(arguments));
+  private static Problem problem(String text) {
+    return WarpgroupAttentionTest.problem(text);
   }
 
   private static Map<String, HostTensor> draw(Problem problem) {
@@ -127,7 +127,7 @@ class WarpgroupMaskTest {
   @ParameterizedTest
   @ValueSource(strings = {"bool", "f16", "f32"})
   void hiddenRowsAreZero(String dtype) {
-    var problem = problem(PLAIN, dtype);
+    var problem = problem(PLAIN.formatted(dtype));
     var inputs = draw(problem);
     IntStream.range(0, 200).forEach(key -> hide(Tensors.get(inputs, "mask"), 70 * 200 + key));
     for (var plan : WarpgroupAttentionTest.plans(problem)) {
@@ -143,7 +143,7 @@ class WarpgroupMaskTest {
   /** Only the queries whose mask shows an infinite value get it, and the row of a NaN is NaN. */
   @Test
   void specialNumbersReachTheirQueries() {
-    var problem = problem(PLAIN, "f32");
+    var problem = problem(PLAIN.formatted("f32"));
     var inputs = draw(problem);
     write(Tensors.get(inputs, "v"), 150 * 64 + 7, Double.NEGATIVE_INFINITY);
     var mask = Tensors.get(inputs, "mask");
@@ -168,8 +168,8 @@ class WarpgroupMaskTest {
   void areTheFirstChoice(String attributes) {
     var plan =
         problem(
-                "q=f16[1,16,4096,128] k=f16[1,16,4096,128] v=f16[1,16,4096,128] causal=true %s",
-                attributes)
+                "q=f16[1,16,4096,128] k=f16[1,16,4096,128] v=f16[1,16,4096,128] causal=true "
+                    + attributes)
             .plans(TestDevices.H200)
             .getFirst();
     assertThat(plan.kernel()).contains("_groups_");
