@@ -4,8 +4,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * How {@code ldmatrix} and {@code stmatrix} access a fragment of one, two or four matrices in shared
- * memory. A matrix has eight rows of 16 bytes.
+ * How {@code ldmatrix} and {@code stmatrix} access a fragment of one, two or four matrices in
+ * shared memory. A matrix has eight rows of 16 bytes.
  *
  * @param rows from lanes to the rows and columns whose addresses they give: lane {@code 8m + r}
  *     that of row {@code r} of matrix {@code m}
@@ -31,7 +31,8 @@ public record MatrixAccess(LinearLayout rows, boolean transposed) {
       outer = fragment.dividedBy(Fragments.transposedMatrix(bytes));
     }
     return outer
-        .filter(each -> COUNTS.contains(each.inputs().size()) && each.inputs().extent(Axis.LANE) == 1)
+        .filter(
+            each -> COUNTS.contains(each.inputs().size()) && each.inputs().extent(Axis.LANE) == 1)
         .map(each -> new MatrixAccess(rows(each, bytes), transposed))
         .orElseThrow(() ->
             new IllegalArgumentException(

@@ -295,7 +295,8 @@ class TensorMemoryTest {
             for (int k = 0; k < depth(); k++) {
               int bits = number(random, right ? b : a);
               for (int i = 0; i < a.bytes(); i++) {
-                bytes[start(step, right) + offset(row, k * a.bytes() + i)] = (byte) (bits >> (8 * i));
+                bytes[start(step, right) + offset(row, k * a.bytes() + i)] =
+                    (byte) (bits >> (8 * i));
               }
             }
           }
@@ -466,60 +467,74 @@ class TensorMemoryTest {
       strings = {
         """
         tcgen05.ld.sync.aligned.32x32b.x1.b32 {%d0}, [%r5];
-        # accesses lanes 0..31 of tensor memory; warp 1 can access lanes 32..63""",
+        # accesses lanes 0..31 of tensor memory; warp 1 can access lanes 32..63\
+        """,
         """
         tcgen05.ld.sync.aligned.32x32b.x2.b32 {%d0, %d1}, [%r6+127];
-        # accesses columns 127..128 of tensor memory, of which 128 is not allocated""",
+        # accesses columns 127..128 of tensor memory, of which 128 is not allocated\
+        """,
         """
         tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, 64;
-        # deallocates 64 columns of tensor memory at 0x0, which is no allocation""",
+        # deallocates 64 columns of tensor memory at 0x0, which is no allocation\
+        """,
         """
         @%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [address], 32;
         # the block exits without deallocating 32 columns of tensor memory; execute \
-        tcgen05.dealloc""",
+        tcgen05.dealloc\
+        """,
         """
         @%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [address], 512;
         # waits for 512 columns of tensor memory, but the block holds 128 of 512; deallocate \
-        first""",
+        first\
+        """,
         """
         mov.b32 %r9, 48;
         @%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [address], %r9;
-        # allocates 48 columns of tensor memory; give a power of two from 32 to 512""",
+        # allocates 48 columns of tensor memory; give a power of two from 32 to 512\
+        """,
         """
         tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
         @%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [address], 32;
-        # allocates tensor memory after tcgen05.relinquish_alloc_permit""",
+        # allocates tensor memory after tcgen05.relinquish_alloc_permit\
+        """,
         """
         tcgen05.ld.sync.aligned.32x32b.x1.b32 {%d0}, [%r0];
-        # the address is 0x1 in lane 1, but 0x0 in lane 0; all threads must give the same""",
+        # the address is 0x1 in lane 1, but 0x0 in lane 0; all threads must give the same\
+        """,
         """
         mov.b64 %rd3, 0x400000000000;
         @%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x08100014, 1;
         # the instruction descriptor 0x08100014 describes a sparse product; only dense ones \
-        are supported""",
+        are supported\
+        """,
         """
         mov.b64 %rd3, 0x400000000000;
         @%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x02100010, 1;
-        # the instruction descriptor 0x02100010 has m = 32; it is 64 or 128""",
+        # the instruction descriptor 0x02100010 has m = 32; it is 64 or 128\
+        """,
         """
         mov.b64 %rd3, 0x400000000000;
         @%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x08020010, 1;
-        # the instruction descriptor 0x08020010 has n = 8; it is a multiple of 16 up to 256""",
+        # the instruction descriptor 0x08020010 has n = 8; it is a multiple of 16 up to 256\
+        """,
         """
         mov.b64 %rd3, 0x400000000000;
         @%p0 tcgen05.mma.cta_group::1.kind::f8f6f4 [%r5], %rd3, %rd3, 0x08100290, 1;
         # the instruction descriptor 0x08100290 has the factor type 5, which has 4 or 6 bits; \
-        the emulator supports e4m3 and e5m2 here""",
+        the emulator supports e4m3 and e5m2 here\
+        """,
         """
         mov.b64 %rd3, 0;
         @%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x08100010, 1;
         # the descriptor 0x0000000000000000 has the bits 000 in 46..48 and 0x0 in 52..60; 001 \
-        and 0 are required""",
+        and 0 are required\
+        """,
         """
         mov.b64 %rd3, 0x2000400000000000;
         @%p0 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd3, %rd3, 0x08100010, 1;
         # the descriptor 0x2000400000000000 has the swizzling mode 1; 0, 2, 4 and 6 are \
-        supported"""
+        supported\
+        """
       })
   void misuseIsAFault(String bodyAndSentence) {
     var parts = bodyAndSentence.split("# ", 2);

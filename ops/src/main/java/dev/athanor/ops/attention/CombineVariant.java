@@ -14,11 +14,11 @@ import java.util.Optional;
 import java.util.function.Function;
 
 /**
- * Combines the partial results of the key splits, as a dependent launch. A split with the greatest score {@code m} and the
- * sum of weights {@code s} has the weight {@code s·2^(factor·(m − the greatest m))}. The logarithm
- * of the sum is not added to the score, since f32 would round it away beside a large score. One
- * block per query; parameters {@code partial, partialSums, out, [lse], queries, dv, splits,
- * factor}.
+ * Combines the partial results of the key splits, as a dependent launch. A split with the greatest
+ * score {@code m} and the sum of weights {@code s} has the weight {@code s·2^(factor·(m − the
+ * greatest m))}. The logarithm of the sum is not added to the score, since f32 would round it away
+ * beside a large score. One block per query; parameters {@code partial, partialSums, out, [lse],
+ * queries, dv, splits, factor}.
  *
  * @param dtype of out
  * @param logSumExp whether lse is written

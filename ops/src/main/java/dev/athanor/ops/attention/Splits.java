@@ -121,18 +121,18 @@ public record Splits(FlashTask task, int count) {
     int queries = (int) task.allRows();
     var combining =
         new Step(
-            new CombineVariant(task.dtype(), task.logSumExp()),
-            Dim3.of(queries),
-            CombineVariant.THREADS,
-            0,
-            logSumExp()
-                .outputs("out")
-                .with("partial", PARTIAL)
-                .with("partialSums", new Slot.Workspace(partialBytes()))
-                .with("queries", queries)
-                .with("dv", task.dv())
-                .with("splits", count)
-                .with("factor", task.score().log2Factor(task.scale())))
+                new CombineVariant(task.dtype(), task.logSumExp()),
+                Dim3.of(queries),
+                CombineVariant.THREADS,
+                0,
+                logSumExp()
+                    .outputs("out")
+                    .with("partial", PARTIAL)
+                    .with("partialSums", new Slot.Workspace(partialBytes()))
+                    .with("queries", queries)
+                    .with("dv", task.dv())
+                    .with("splits", count)
+                    .with("factor", task.score().log2Factor(task.scale())))
             .asDependent();
     return List.of(attention, combining);
   }

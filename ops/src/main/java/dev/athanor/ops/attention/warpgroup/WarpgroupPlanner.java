@@ -34,6 +34,9 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
   /** The same beside a softcap and the elements of a mask. */
   private static final int MOST_CAPPED_AND_MASKED = 192;
 
+  /** The same beside a softcap, a window and lse, except for {@link #MOST_COLUMNS}. */
+  private static final int MOST_CAPPED_WITH_SUMS = 128;
+
   /** Bytes to which rows are aligned. */
   private static final int ALIGNMENT = 16;
 
@@ -170,6 +173,12 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
       return Optional.of(
           "registers suffice for a softcap and a mask up to head size %d"
               .formatted(MOST_CAPPED_AND_MASKED));
+    }
+    boolean isBetween = columns() > MOST_CAPPED_WITH_SUMS && columns() < MOST_COLUMNS;
+    if (task.score().softcap() && task.score().window() && task.logSumExp() && isBetween) {
+      return Optional.of(
+          "registers do not suffice for a softcap, a window and lse at head sizes between %d and %d"
+              .formatted(MOST_CAPPED_WITH_SUMS, MOST_COLUMNS));
     }
     if (columns() > MOST_COLUMNS) {
       return Optional.of("computes head sizes up to %d".formatted(MOST_COLUMNS));

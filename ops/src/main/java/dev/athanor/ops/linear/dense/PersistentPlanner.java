@@ -47,11 +47,11 @@ record PersistentPlanner(
   /** Bytes to which addresses and rows are aligned. */
   private static final int ALIGNMENT = 16;
 
-  /** Elements of a tile whose epilogue may need many registers beside the sums. */
-  private static final int MOST_FINISHED = 128 * 256;
+  /** Elements of a warpgroup whose epilogue may need many registers beside the sums. */
+  private static final int MOST_FINISHED = 64 * 256;
 
-  /** Elements of a tile whose sums are promoted, so that they need twice the registers. */
-  private static final int MOST_PROMOTED = 128 * 192;
+  /** Elements of a warpgroup whose sums are promoted, so that they need twice the registers. */
+  private static final int MOST_PROMOTED = 64 * 192;
 
   /** Registers of a thread before roles divide them. */
   private static final int REGISTERS = 168;
@@ -112,11 +112,12 @@ record PersistentPlanner(
           "rows are aligned to %d bytes; the tensor memory accelerator requires %d"
               .formatted(Math.min(access, Long.lowestOneBit(rowOfC)), ALIGNMENT));
     }
+    int ofGroup = tile.m() * tile.n() / tile.groups();
     boolean isLong = variant.epilogue().isLong() || problem.dtype() == DType.I8;
-    if (isLong && tile.m() * tile.n() > MOST_FINISHED) {
+    if (isLong && ofGroup > MOST_FINISHED) {
       return Optional.of("too few registers to finish the sums");
     }
-    if (promotes() && tile.m() * tile.n() > MOST_PROMOTED) {
+    if (promotes() && ofGroup > MOST_PROMOTED) {
       return Optional.of("too few registers to promote sums");
     }
     if (problem.scaled() && BlockScales.SIZE % tile.n() != 0) {

@@ -42,7 +42,7 @@ public record PersistentTile(int m, int n, int stages, int cluster) {
   }
 
   /** Returns the number of warpgroups that multiply. */
-  int groups() {
+  public int groups() {
     return Math.min(MOST_GROUPS, m / ROWS);
   }
 

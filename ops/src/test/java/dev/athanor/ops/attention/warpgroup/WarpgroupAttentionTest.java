@@ -273,6 +273,7 @@ class WarpgroupAttentionTest {
       delimiter = '|',
       value = {
         "q=f16[256,200] k=f16[256,200] v=f16[256,200] softcap=5 mask=bool[256,256] | registers suffice for a softcap and a mask up to head size 192",
+        "q=f16[256,144] k=f16[256,144] v=f16[256,144] softcap=5 window=64 causal=true withLse=true | registers do not suffice for a softcap, a window and lse at head sizes between 128 and 256",
         "q=f16[256,264] k=f16[256,264] v=f16[256,64] | computes head sizes up to 256",
         "q=f16[256,64] k=f16[256,64] v=f16[256,68] | rows are aligned to 8 bytes; the tensor memory accelerator requires 16",
         "q=f16[64,64] k=f16[256,64] v=f16[256,64] | smaller tiles waste less of each block"

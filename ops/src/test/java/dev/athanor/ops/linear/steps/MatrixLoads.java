@@ -7,9 +7,9 @@ import dev.athanor.engine.layout.Fragments;
 import java.util.List;
 
 /**
- * Step 7, ldmatrix: one instruction loads up to four 8x8 matrices and gives each lane the elements that
- * {@code mma} needs; with {@code .trans} it transposes those of b. Each lane passes the address of
- * a row of 16 bytes.
+ * Step 7, ldmatrix: one instruction loads up to four 8x8 matrices and gives each lane the elements
+ * that {@code mma} needs; with {@code .trans} it transposes those of b. Each lane passes the
+ * address of a row of 16 bytes.
  *
  * <p>The stages are swizzled: row r of a tile has its 16-byte chunks in another order than row r +
  * 1, so that the eight rows of a matrix are in different banks. This removes the bank conflicts of
