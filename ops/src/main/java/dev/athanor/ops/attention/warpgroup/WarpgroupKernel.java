@@ -67,6 +67,10 @@ final class WarpgroupKernel {
               .forEach(TensorParameter::prefetch);
         });
     k.barrier();
+    if (variant.split()) {
+      // the blocks that combine become resident meanwhile; after the roles, registers would spill
+      k.launchDependents();
+    }
     WarpRole.divide(
         k,
         List.of(
@@ -75,9 +79,6 @@ final class WarpgroupKernel {
                 tile.groups(),
                 tile.multiplying(),
                 group -> new WarpgroupConsumer(block, group).attend())));
-    if (variant.split()) {
-      k.launchDependents();
-    }
   }
 
   /** One thread copies; other warps screen the values. */
