@@ -62,7 +62,7 @@ class ArchitectureTest {
           entry("rank", Set.of("reference", "cost", "map", "move")),
           entry("optimizer", Set.of("reference", "cost", "map")),
           entry("quant", Set.of("reference", "cost", "map")),
-          entry("linear", Set.of("reference", "tile")),
+          entry("linear", Set.of("reference", "tile", "tile.persistent")),
           entry("linear.simt", Set.of("reference", "cost", "tile", "linear")),
           entry("linear.gemv", Set.of("reference", "cost", "tile", "linear", "move")),
           entry(
@@ -95,8 +95,19 @@ class ArchitectureTest {
           entry(
               "attention.prefill",
               Set.of("reference", "cost", "tile", "attention", "attention.warpgroup", "move")),
-          entry("attention.decode", Set.of("reference", "cost", "tile", "attention", "move")),
-          entry("attention.backward", Set.of("reference", "cost", "tile", "attention", "move")),
+          entry(
+              "attention.decode",
+              Set.of("reference", "cost", "tile", "attention", "attention.warpgroup", "move")),
+          entry(
+              "attention.backward",
+              Set.of(
+                  "reference",
+                  "cost",
+                  "tile",
+                  "tile.persistent",
+                  "attention",
+                  "attention.warpgroup",
+                  "move")),
           entry("lift", Set.of("cost")),
           entry("row", Set.of("reference", "cost")),
           entry("row.norm", Set.of("reference", "cost", "row", "move")),

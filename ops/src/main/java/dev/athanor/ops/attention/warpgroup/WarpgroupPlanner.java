@@ -34,7 +34,7 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
   /** The same beside a softcap and the elements of a mask. */
   private static final int MOST_CAPPED_AND_MASKED = 192;
 
-  /** The same beside a softcap, a window and lse, except for {@link #MOST_COLUMNS}. */
+  /** The same beside a softcap, a window and lse without a mask, except {@link #MOST_COLUMNS}. */
   private static final int MOST_CAPPED_WITH_SUMS = 128;
 
   /** Bytes to which rows are aligned. */
@@ -174,8 +174,9 @@ public record WarpgroupPlanner(FlashTask task, Machine machine) {
           "registers suffice for a softcap and a mask up to head size %d"
               .formatted(MOST_CAPPED_AND_MASKED));
     }
+    boolean capped = task.score().softcap() && task.score().window() && task.logSumExp();
     boolean isBetween = columns() > MOST_CAPPED_WITH_SUMS && columns() < MOST_COLUMNS;
-    if (task.score().softcap() && task.score().window() && task.logSumExp() && isBetween) {
+    if (capped && task.mask().isEmpty() && isBetween) {
       return Optional.of(
           "registers do not suffice for a softcap, a window and lse at head sizes between %d and %d"
               .formatted(MOST_CAPPED_WITH_SUMS, MOST_COLUMNS));
