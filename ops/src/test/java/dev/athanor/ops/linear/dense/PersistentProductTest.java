@@ -40,7 +40,7 @@ class PersistentProductTest {
     assertThat(
             SanitizedTrial.of("matmul", "a=f16[264,456] b=f16[264,456] transposeB=true")
                 .verify(WORD, SanitizedTrial.OPTIONS))
-        .isEqualTo(9);
+        .isEqualTo(11);
   }
 
   /** Edges of tiles along each extent, and stages that are not full. */
@@ -103,7 +103,7 @@ class PersistentProductTest {
     for (var schedule : Schedule.values()) {
       for (var timing : AsyncTiming.values()) {
         var options = SanitizedTrial.OPTIONS.withSchedule(schedule).withAsyncTiming(timing);
-        assertThat(trial.verify(WORD, options)).isEqualTo(6);
+        assertThat(trial.verify(WORD, options)).isEqualTo(8);
       }
     }
   }

@@ -72,7 +72,7 @@ class CoresProfileTest {
     for (var profile : sums) {
       assertNoConflicts(profile, "ld.shared");
       assertNoConflicts(profile, "st.shared");
-      assertWholeSectors(profile, "ld.global.nc.v" + 16 / dtype.bytes());
+      assertWholeSectors(profile, "ld.global.v" + 16 / dtype.bytes());
       assertWholeSectors(profile, "st.global.v" + 16 / dtype.bytes());
     }
   }
