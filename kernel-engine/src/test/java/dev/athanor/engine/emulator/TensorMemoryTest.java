@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -363,6 +364,7 @@ class TensorMemoryTest {
   }
 
   @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
   @CsvSource({
     "f16, f32.f16.f16, 128, 64, false",
     "f16, f16.f16.f16, 128, 64, true",

@@ -109,6 +109,7 @@ class PersistentSplitTest {
    * sums as for the first. A cluster computes two shares, of more stages than its ring has.
    */
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void noSynchronizationIsMissedUnnoticed() {
     var trial = SanitizedTrial.of("matmul", "a=f16[136,640] b=f16[72,640] transposeB=true");
     assertThat(
