@@ -128,7 +128,8 @@ record PersistentPlanner(
       return Optional.of(
           "%d blocks of a cluster cannot share %d panels of b".formatted(tile.cluster(), panels));
     }
-    boolean isLow = tile.m() == PersistentTile.ROWS;
+    // for any number of rows, a kernel is offered that computes a row to the same bits
+    boolean isLow = tile.m() == PersistentTile.ROWS && variant.work() != Work.SHARES;
     if ((!isLow && problem.m() <= tile.m() / 2 * tile.cluster()) || problem.n() <= tile.n() / 2) {
       return Optional.of("smaller tiles waste less of each block");
     }

@@ -36,7 +36,7 @@ class MatmulPlannerTest {
     "F64, 128, 128, 64, matmul_f64_32x32x16_mma_nn_a16_b16_c16",
     "F16, 4096, 4096, 4096, matmul_f16_persistent_128x256x4_cluster2_nn_f16",
     "BF16, 64, 64, 64, matmul_bf16_16x128x64x4_nn_a16_b16_bf16_c16",
-    "F16, 16, 4096, 4096, matmul_f16_persistent_64x128x8_nn_f32_split4",
+    "F16, 16, 4096, 4096, matmul_f16_16x128x64x4_nn_a16_b16_split8",
     "F16, 64, 64, 16384, matmul_f16_16x128x64x4_nn_a16_b16_split64"
   })
   void choosesLargeTilesIfTheyFillTheDevice(DType dtype, int m, int n, int k, String kernel) {

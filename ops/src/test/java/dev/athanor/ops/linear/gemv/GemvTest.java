@@ -102,7 +102,7 @@ class GemvTest {
   /** Matmul uses the same kernels for one row of a or one column of b. */
   @ParameterizedTest
   @CsvSource({
-    "F16, 1, 4096, 1024, false, gemv_f16_t32_a16",
+    "F32, 1, 4096, 1024, false, gemv_f32_t32_a16",
     "F16, 1, 4096, 1024, true, gemv_f16_n32_a16",
     "F32, 4096, 1, 1024, false, gemv_f32_n32_a16",
     "F64, 1, 1, 1024, false, gemv_f64_n256_a16"
