@@ -165,6 +165,7 @@ class WarpgroupAttentionTest {
    * window; a query that sees an infinite value gets it.
    */
   @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
   @CsvSource({
     "f16, 64, 200, 200, 0, 100, NaN",
     "f16, 64, 200, 200, 0, 130, Infinity",

@@ -208,6 +208,7 @@ class GroupedPersistentTest {
 
   /** The bits of a row depend neither on its place in a tile nor on the rows around it. */
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void plansOfAnOrderGiveTheSameBits() {
     var trial = trial("a=f16[140,200] b=f16[%d,200,136] sizes=i32[%d]", 67, 70);
     var ofTile = plan(trial, TILES.getFirst());

@@ -147,6 +147,7 @@ class WeightProductTest {
    * tiles, of more stages than its ring has.
    */
   @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
   @ValueSource(
       strings = {
         "a=bf16[128,320] packed=u32[256,40] scales=bf16[3,256]",
