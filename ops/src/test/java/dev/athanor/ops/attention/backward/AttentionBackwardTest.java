@@ -104,12 +104,14 @@ class AttentionBackwardTest {
     }
   }
 
-  private static boolean sees(int query, int key, int sq, int sk, int window) {
+  /** Returns whether a query sees a key; {@code window} is 0 for none. */
+  static boolean sees(int query, int key, int sq, int sk, int window) {
     int position = query + sk - sq;
     return key <= position && (window == 0 || key > position - window);
   }
 
-  private static Map<String, HostTensor> with(
+  /** Returns inputs in which a row of some tensors has a special value. */
+  static Map<String, HostTensor> with(
       Map<String, HostTensor> inputs, List<String> names, int row, int d, double special) {
     var changed = new HashMap<>(inputs);
     for (var name : names) {

@@ -31,7 +31,6 @@ import dev.athanor.ops.attention.AttentionSize;
 import dev.athanor.ops.run.HostRun;
 import dev.athanor.testing.Programs;
 import dev.athanor.testing.TestTier;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -149,17 +148,22 @@ class WarpgroupBackwardTest {
     var each = of(dtype, AttentionSize.oneHead(sq, sk, d, d, given));
     var plan = plan(each);
     var baseline = Runner.run(plan, each.inputs());
-    var ofKey = Runner.run(plan, with(each.inputs(), List.of("k", "v"), hole, d, special));
-    var ofQuery = Runner.run(plan, with(each.inputs(), List.of("q", "grad"), hole, d, special));
+    var ofKey =
+        Runner.run(
+            plan, AttentionBackwardTest.with(each.inputs(), List.of("k", "v"), hole, d, special));
+    var ofQuery =
+        Runner.run(
+            plan,
+            AttentionBackwardTest.with(each.inputs(), List.of("q", "grad"), hole, d, special));
     for (int i = 0; i < sq; i++) {
-      if (!sees(i, hole, sq, sk, window)) {
+      if (!AttentionBackwardTest.sees(i, hole, sq, sk, window)) {
         assertRowsEqual(baseline, ofKey, "dq", i, d);
       } else {
         assertThat(Tensors.get(ofKey, "dq").get((long) i * d)).isNaN();
       }
     }
     for (int j = 0; j < sk; j++) {
-      if (!sees(hole, j, sq, sk, window)) {
+      if (!AttentionBackwardTest.sees(hole, j, sq, sk, window)) {
         assertRowsEqual(baseline, ofQuery, "dk", j, d);
         assertRowsEqual(baseline, ofQuery, "dv", j, d);
       } else {
@@ -167,24 +171,6 @@ class WarpgroupBackwardTest {
         assertThat(Tensors.get(ofQuery, "dv").get((long) j * d)).isNaN();
       }
     }
-  }
-
-  private static boolean sees(int query, int key, int sq, int sk, int window) {
-    int position = query + sk - sq;
-    return key <= position && (window == 0 || key > position - window);
-  }
-
-  private static Map<String, HostTensor> with(
-      Map<String, HostTensor> inputs, List<String> names, int row, int d, double special) {
-    var changed = new HashMap<>(inputs);
-    for (var name : names) {
-      var tensor = Tensors.copy(Tensors.get(inputs, name));
-      for (int c = 0; c < d; c++) {
-        tensor.type().dtype().write(tensor.data(), (long) row * d + c, special);
-      }
-      changed.put(name, tensor);
-    }
-    return changed;
   }
 
   private static void assertRowsEqual(

@@ -17,10 +17,8 @@ import dev.athanor.ops.SanitizedTrial;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
-import dev.athanor.ops.cost.Machine;
 import dev.athanor.ops.linear.MatmulProblem;
 import dev.athanor.ops.run.HostRun;
-import dev.athanor.ops.tile.TilePlanner;
 import dev.athanor.ops.tile.persistent.PersistentTile;
 import dev.athanor.testing.TestTier;
 import java.nio.ByteBuffer;
@@ -76,37 +74,14 @@ class GroupedPersistentTest {
         dtype -> problem.op().tolerance("c", dtype, problem.inputs(), problem.attributes()));
   }
 
-  private static PersistentPlanner planner(MatmulProblem problem) {
-    var inputs = Padding.none(problem);
-    var device = TestDevices.SMALL;
-    var tiles =
-        new TilePlanner(
-            problem.m(),
-            problem.n(),
-            problem.k(),
-            1,
-            inputs.a().operand(),
-            inputs.b().operand(),
-            device);
-    return new PersistentPlanner(problem, inputs, tiles, Machine.of(device));
-  }
-
   private static LaunchPlan plan(SanitizedTrial trial, PersistentTile tile) {
     var problem =
         MatmulProblem.ofGroups(
             trial.problem().op().description(),
             trial.problem().inputs(),
             trial.problem().attributes());
-    var planner = planner(problem);
-    var variant = planner.whole(tile);
     var outputs = trial.problem().plans(TestDevices.SMALL).getFirst().outputs();
-    return new LaunchPlan(
-        variant.name(),
-        outputs,
-        planner.steps(variant, planner.all(variant)),
-        0,
-        problem.cost(),
-        "");
+    return PersistentProductTest.plan(problem, tile, outputs);
   }
 
   /** Runs a product with each of the tiles. */

@@ -122,7 +122,8 @@ class PersistentProductTest {
         .isEmpty();
   }
 
-  private static LaunchPlan plan(
+  /** Returns the plan of a tile that need not be one of the planner's. */
+  static LaunchPlan plan(
       MatmulProblem problem, PersistentTile tile, Map<String, TensorType> outputs) {
     var inputs = Padding.none(problem);
     var device = TestDevices.SMALL;
