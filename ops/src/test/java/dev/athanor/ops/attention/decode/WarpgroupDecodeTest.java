@@ -137,6 +137,7 @@ class WarpgroupDecodeTest {
 
   /** The heads of a single query and those of few queries are rows of a tile. */
   @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
   @CsvSource({
     "f16, 1, 1, 16, 1, '', cache cache_split",
     "bf16, 8, 1, 64, 1, window=77, window_cache window_cache_split",

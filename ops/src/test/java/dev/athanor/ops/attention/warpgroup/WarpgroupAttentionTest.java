@@ -243,6 +243,7 @@ class WarpgroupAttentionTest {
 
   /** Plans of one order give a query the same bits, wherever it is in a block. */
   @ParameterizedTest
+  @Tag(TestTier.THOROUGH_TAG)
   @ValueSource(
       strings = {"", "causal=true", "causal=true window=50", "causal=true window=50 softcap=3"})
   void bitsOfAQueryDependOnTheOrderOnly(String attributes) {

@@ -113,6 +113,7 @@ class PersistentProductTest {
    * tiles, of more stages than its ring has.
    */
   @Test
+  @Tag(TestTier.THOROUGH_TAG)
   void noSynchronizationIsMissedUnnoticed() {
     var trial = SanitizedTrial.of("matmul", "a=f16[256,320] b=f16[256,320] transposeB=true");
     var problem = Matmul.problem(trial.problem().inputs(), trial.problem().attributes());

@@ -18,12 +18,14 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * Compares the planner's estimate of registers with the allocation of ptxas for the same kernels,
  * as recorded in the ledgers of first choices.
  */
+@Tag(TestTier.THOROUGH_TAG)
 class RegisterEstimateTest {
 
   private static final int MAX_REGISTERS = 255;
